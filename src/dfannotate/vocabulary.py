@@ -54,11 +54,88 @@ ENV_LOG_FILE = "DFTRACER_LOG_FILE"
 ENV_DATA_DIR = "DFTRACER_DATA_DIR"
 ENV_METADATA = "DFTRACER_INC_METADATA"
 ENV_INIT = "DFTRACER_INIT"
+ENV_PREFIX = "DFTRACER_"
+ENV_PREFIX_OLD = "DLIO_PROFILER_"
+ENV_PRELOAD = "LD_PRELOAD"
+ENABLE_VALUE = "1"
+"""The only value of ``DFTRACER_ENABLE`` that turns tracing on."""
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One environment variable of the tracer, without its prefix: the values that it accepts (``None``: any), and
+    ``bad``, values that are accepted but do not do what one would expect, each with what they do."""
+
+    name: str
+    values: tuple[str, ...] | None = None
+    otherwise: str = ""
+    bad: tuple[tuple[str, str], ...] = ()
+
+
+_SWITCH = ("0", "1")
+VARIABLES = (
+    Variable("ENABLE", _SWITCH, "tracing is off: only exactly 1 turns it on"),
+    Variable(
+        "INIT",
+        ("FUNCTION", "PRELOAD"),
+        "no such mode: the library then intercepts nothing, and forked workers leave empty traces; "
+        "unset it, or use FUNCTION",
+    ),
+    Variable("LOG_FILE"),
+    Variable(
+        "DATA_DIR",
+        bad=(("all", "every file access of the process is recorded, the interpreter's own included"),),
+    ),
+    Variable("INC_METADATA", ("1",), "events carry no arguments, and processes no parent: set it to 1"),
+    Variable("TRACE_COMPRESSION", _SWITCH, "must be 0 or 1"),
+    Variable("WRITE_BUFFER_SIZE"),
+    Variable("TIME_METRIC", ("NS", "US", "MS", "SEC"), "no such unit, so microseconds: use NS, US, MS or SEC"),
+    Variable("DISABLE_IO", _SWITCH, "must be 0 or 1"),
+    Variable("DISABLE_POSIX", _SWITCH, "must be 0 or 1"),
+    Variable("DISABLE_STDIO", _SWITCH, "must be 0 or 1"),
+    Variable(
+        "DISABLE_TIDS", _SWITCH, "must be 0 or 1", (("0", "inverted in the library: 0 takes the thread ids away"),)
+    ),
+    Variable(
+        "BIND_SIGNALS",
+        _SWITCH,
+        "must be 0 or 1",
+        (("1", "its handlers replace those that finalize a trace: a SIGTERM then loses every event; unset it"),),
+    ),
+    Variable("SET_CORE_AFFINITY"),
+    Variable("GOTCHA_PRIORITY"),
+    Variable("ERROR"),
+    Variable("LOG_LEVEL"),
+    Variable("CONFIGURATION"),
+    Variable(
+        "ENABLE_AGGREGATION",
+        _SWITCH,
+        "must be 0 or 1",
+        (("1", "calls are summed up by the second, there are no events of single calls"),),
+    ),
+    Variable("AGGREGATION_TYPE"),
+    Variable("AGGREGATION_FILE"),
+    Variable("TRACE_INTERVAL_MS"),
+    Variable("LIBUV_THREADS"),
+    Variable("ENABLE_PAPI_TRACING"),
+    Variable("PAPI_EVENTS"),
+    Variable("PAPI_MULTIPLEX"),
+    Variable("PAPI_SAMPLE_INTERVAL_MS"),
+    Variable("DISABLE_VARIORUM_POWER"),
+    Variable("DEBUG_REGION_TRACK"),
+)
+BUILD_VARIABLES = ("ENABLE_MPI", "ENABLE_HIP_TRACING", "ENABLE_CUDA_TRACING", "ENABLE_FTRACING", "ENABLE_TESTS")
+BUILD_VARIABLES_MORE = ("INSTALL_DIR", "BUILD_TYPE")
+"""Read when the library is built; setting them for a run does nothing."""
 
 # --- releases -------------------------------------------------------------------------------------------------------
 
 DISTRIBUTION_NATIVE = "dftracer"
 DISTRIBUTION_PYTHON = "pydftracer"
+DISTRIBUTION_OLD = "dlio-profiler-py"
+NATIVE_MODULE = "dftracer.dftracer"
+PRELOAD_LIBRARY = "dftracer_preload"
+INSTALL_HINT = "pip install 'dfannotate[tracer]'"
 NEWEST_TARGET = "2.2.0"
 TARGETS = ("2.0.2", "2.0.3", "2.1.0", "2.1.1", "2.2.0")
 """Releases whose Python API is the one above, oldest first."""
@@ -67,6 +144,10 @@ TARGETS = ("2.0.2", "2.0.3", "2.1.0", "2.1.1", "2.2.0")
 
 TRACE_SUFFIX = ".pfw"
 TRACE_SUFFIX_GZIP = ".pfw.gz"
+DEBUG_LOG = "dft.log"
+"""What ``initialize_log`` opens in the working directory, tracing or not."""
+MINIMUM_EVENTS = 3
+"""From 2.1.0 on, ``finalize`` deletes the trace of a process that logged fewer events than this."""
 
 
 @dataclass(frozen=True)

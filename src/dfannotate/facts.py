@@ -1,0 +1,767 @@
+"""Source -> what the module holds, by one walk over its ``ast``: the only place that understands a program.
+
+Facts are plain values without the tree, so that they travel between processes: codemods and rules read them, and a
+project's facts together answer what a single file cannot (a class's bases, the callers of a function).
+Names are resolved through the module's imports: with ``import numpy as np`` a call of ``np.load`` is ``numpy.load``.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from dfannotate import vocabulary
+from dfannotate.source import Source
+
+Scope = Literal["module", "class", "function"]
+Body = Literal["code", "stub"]
+
+FRAME_CALLS = frozenset(
+    {
+        "sys._getframe",
+        "sys._getframemodulename",
+        "inspect.stack",
+        "inspect.currentframe",
+        "inspect.trace",
+        "inspect.getouterframes",
+        "inspect.getinnerframes",
+        "traceback.extract_stack",
+        "traceback.format_stack",
+        "traceback.print_stack",
+        "traceback.walk_stack",
+        "traceback.StackSummary.extract",
+        "sys.settrace",
+        "sys.setprofile",
+    }
+)
+"""Calls that look at the frames above them: a decorator's frame would be seen."""
+
+LOOKED_AT = frozenset({"__code__", "__defaults__", "__kwdefaults__", "__closure__", "__globals__", "__wrapped__"})
+"""Attributes that a wrapper does not share with the function it wraps."""
+
+INSPECTING_PACKAGES = frozenset(
+    {"torch", "numba", "jax", "tensorflow", "tf", "taichi", "triton", "cython", "inspect", "signal", "dis", "warp"}
+)
+"""Packages whose calls are remembered with the plain names they are given: they compile or inspect functions."""
+
+_ENVIRONMENT = frozenset(
+    {"os.environ", "os.putenv", "os.environb", "sys.path", "warnings", "matplotlib.use", "os.chdir"}
+)
+"""What a module may set between its imports, for the sake of the imports that follow."""
+
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_WITHS = (ast.With, ast.AsyncWith)
+_PLACEHOLDER_RAISES = frozenset({"NotImplementedError", "NotImplemented"})
+_TAKEN = re.compile(r"_?dft|_?DFT|atexit")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    name: str
+    kind: Literal["positional", "keyword", "args", "kwargs"]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call in a function's own scope. ``name`` is dotted and resolved (``numpy.load``, ``self.fh.read``); a callee
+    that is no plain name keeps its last part (``.read``)."""
+
+    name: str
+    line: int
+
+
+@dataclass(frozen=True)
+class FunctionFacts:
+    """One ``def``. ``line`` is that of ``def``; ``body_line`` the first line of the first statement that is no
+    docstring, 0 where that statement does not start its own line; ``indent`` the white space before ``def``."""
+
+    qualname: str
+    name: str
+    line: int
+    end_line: int
+    body_line: int
+    indent: str
+    scope: Scope
+    owner: str
+    is_async: bool
+    is_generator: bool
+    body: Body
+    decorators: tuple[str, ...]
+    parameters: tuple[Parameter, ...]
+    calls: tuple[Call, ...]
+    statements: int
+    has_loop: bool
+    has_with: bool
+    has_docstring: bool
+    looks_at_frames: bool
+    is_recursive: bool
+
+    @property
+    def first_parameter(self) -> str:
+        return self.parameters[0].name if self.parameters and self.parameters[0].kind == "positional" else ""
+
+
+@dataclass(frozen=True)
+class ClassFacts:
+    """One ``class``. ``hazards`` are the attributes of the class and of ``self`` that the tracer would convert."""
+
+    qualname: str
+    name: str
+    line: int
+    bases: tuple[str, ...]
+    metaclass: str
+    decorators: tuple[str, ...]
+    hazards: frozenset[str]
+    has_getattr: bool
+    sets_attributes: bool
+    """Sets attributes whose names are not in the source (``setattr(self, name, …)``, ``self.__dict__``)."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A top-level statement with the lines of its whole logical line (others may share it behind a ``;``)."""
+
+    kind: Literal["docstring", "future", "import", "environment", "guard", "definition", "other"]
+    first_line: int
+    end_line: int
+    names: tuple[str, ...] = ()
+    """What the statement calls, resolved (``mpi4py.MPI.Init``, ``main``)."""
+    alone: bool = True
+    """No other statement shares its lines."""
+
+
+@dataclass(frozen=True)
+class Guard:
+    """A top-level ``if __name__ == "__main__":`` with the statements of its body."""
+
+    line: int
+    column: int
+    end_line: int
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True)
+class TracerNames:
+    """The names under which a module knows the tracer; empty where it does not."""
+
+    logger: str = ""
+    function: str = ""
+    enabled: str = ""
+    instance: str = ""
+    instance_category: str = ""
+
+
+@dataclass(frozen=True)
+class ModuleFacts:
+    """Everything that a file says about itself, without its tree."""
+
+    path: str
+    sha256: str
+    statements: tuple[Statement, ...]
+    functions: tuple[FunctionFacts, ...]
+    classes: tuple[ClassFacts, ...]
+    guards: tuple[Guard, ...]
+    imports: tuple[tuple[str, str], ...]
+    """Local name -> what it stands for, dotted (``np`` -> ``numpy``); relative imports keep their leading dots."""
+    star_imports: tuple[str, ...]
+    taken: frozenset[str]
+    """Identifiers of any scope that could meet the names an annotation introduces."""
+    tracer: TracerNames
+    tracer_modules: frozenset[str]
+    """Modules of the tracer that the file imports, of whatever generation."""
+    initialize_lines: tuple[int, ...]
+    """Lines of calls that start tracing: the file has a lifecycle of its own."""
+    outside_hazards: frozenset[str]
+    """Hazardous attribute names that the file sets on objects other than ``self``."""
+    looked_at: frozenset[str]
+    """Functions and classes whose code, defaults, … the file looks at (``f.__code__``)."""
+    handed_over: frozenset[tuple[str, str]]
+    """(callee, plain name given to it) for the packages that compile or inspect what they are given."""
+    generated: bool
+    """The head of the file says that a tool wrote it."""
+    mentions_mpi: bool
+
+    def import_map(self) -> dict[str, str]:
+        return dict(self.imports)
+
+
+def resolve(name: str, imports: dict[str, str]) -> str:
+    """A dotted name with its first part replaced by what the imports say it is."""
+    head, dot, rest = name.partition(".")
+    target = imports.get(head)
+    return name if target is None else target + dot + rest
+
+
+def find_facts(source: Source) -> ModuleFacts:
+    """The facts of a parsed file."""
+    return _Walk(source).run()
+
+
+def dotted(node: ast.expr) -> str:
+    """``a.b.c`` for names and attributes; ``.c`` where the object is no plain name; ``""`` for anything else."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if isinstance(node, ast.Name):
+        parts.append(node.id)
+        return ".".join(reversed(parts))
+    return "." + parts[0] if parts else ""
+
+
+def is_main_guard(test: ast.expr) -> bool:
+    """Whether a condition holds only in the program's main module: the comparison itself, or an ``and`` with it."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        return any(is_main_guard(value) for value in test.values)
+    if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq)):
+        return False
+    sides = (test.left, test.comparators[0])
+    names = [side.id for side in sides if isinstance(side, ast.Name)]
+    values = [side.value for side in sides if isinstance(side, ast.Constant)]
+    return names == ["__name__"] and values == ["__main__"]
+
+
+def first_line(node: ast.stmt, lines: Sequence[str]) -> int:
+    """The line where a statement begins, its decorators included; a decorator's expression may stand below its ``@``."""
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    if not decorators:
+        return node.lineno
+    line = decorators[0].lineno
+    while line > 1 and not lines[line - 1].lstrip(" \t\f").startswith("@"):
+        line -= 1
+    return line
+
+
+def logical_end(node: ast.stmt, lines: Sequence[str]) -> int:
+    """The last line of a statement, a trailing backslash before an empty line included."""
+    end = node.end_lineno or node.lineno
+    while end < len(lines) and lines[end - 1].rstrip("\r\n").endswith("\\") and not lines[end].strip():
+        end += 1
+    return end
+
+
+def is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+class _Context:
+    """What is gathered about one function (or the module's own code) while its statements are walked."""
+
+    __slots__ = (
+        "calls",
+        "frames",
+        "klass",
+        "loop",
+        "name",
+        "owner",
+        "qualname",
+        "recursive",
+        "scope",
+        "self_name",
+        "stands_in",
+        "statements",
+        "withs",
+        "yields",
+    )
+
+    def __init__(
+        self,
+        scope: Scope,
+        name: str = "",
+        outer: _Context | None = None,
+        klass: _Class | None = None,
+        self_name: str = "",
+    ) -> None:
+        self.scope = scope
+        self.name = name
+        self.qualname = outer.inner_name(name) if outer else ""
+        self.stands_in: Scope = outer.scope if outer else "module"
+        self.owner = outer.qualname if outer else ""
+        self.klass = klass
+        self.self_name = self_name
+        self.calls: list[tuple[str, int]] = []
+        self.statements = 0
+        self.loop = self.withs = self.yields = self.frames = self.recursive = False
+
+    def inner_name(self, name: str) -> str:
+        """The ``__qualname__`` of a definition in this scope."""
+        if self.scope == "function":
+            return f"{self.qualname}.<locals>.{name}"
+        return f"{self.qualname}.{name}" if self.qualname else name
+
+
+class _Class:
+    __slots__ = ("getattr", "hazards", "qualname", "sets")
+
+    def __init__(self, qualname: str) -> None:
+        self.qualname = qualname
+        self.hazards: set[str] = set()
+        self.getattr = self.sets = False
+
+
+class _Walk:
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.lines = source.lines
+        self.functions: list[tuple[ast.FunctionDef | ast.AsyncFunctionDef, _Context]] = []
+        self.classes: list[tuple[ast.ClassDef, _Class]] = []
+        self.imports: dict[str, str] = {}
+        self.star_imports: list[str] = []
+        self.taken: set[str] = set()
+        self.outside_hazards: set[str] = set()
+        self.looked_at: set[str] = set()
+        self.handed: list[tuple[str, str]] = []
+        self.tracer_modules: set[str] = set()
+        self.initialize_lines: list[int] = []
+        # Whether any name could meet ours is asked of the text once; only then are identifiers compared.
+        self.watch_names = bool(_TAKEN.search(source.text))
+
+    def run(self) -> ModuleFacts:
+        body = self.source.tree.body
+        module = _Context("module")
+        self._scan(body, module)
+        statements = self._statements(body, top=True)
+        return ModuleFacts(
+            path=self.source.path,
+            sha256=self.source.sha256,
+            statements=statements,
+            functions=tuple(sorted((self._function(*item) for item in self.functions), key=lambda f: f.line)),
+            classes=tuple(sorted((self._class(*item) for item in self.classes), key=lambda c: c.line)),
+            guards=tuple(self._guards(body)),
+            imports=tuple(sorted(self.imports.items())),
+            star_imports=tuple(self.star_imports),
+            taken=frozenset(self.taken),
+            tracer=self._tracer(body),
+            tracer_modules=frozenset(self.tracer_modules),
+            initialize_lines=tuple(sorted(self.initialize_lines)),
+            outside_hazards=frozenset(self.outside_hazards),
+            looked_at=frozenset(self.looked_at),
+            handed_over=frozenset(
+                (callee, name)
+                for raw, name in self.handed
+                if (callee := resolve(raw, self.imports)).partition(".")[0] in INSPECTING_PACKAGES
+            ),
+            generated=_is_generated(self.source.text[:2000]),
+            mentions_mpi="mpi4py" in self.source.text,
+        )
+
+    # --- the walk ----------------------------------------------------------------------------------------------------
+
+    def _scan(self, roots: Iterable[ast.AST], context: _Context, in_lambda: bool = False) -> None:
+        """Walk what runs in ``context`` below ``roots``; definitions found there open contexts of their own."""
+        stack = list(roots)
+        pop, push = stack.pop, stack.append
+        watch = self.watch_names
+        statement, expression = ast.stmt, ast.AST
+        while stack:
+            node = pop()
+            kind = node.__class__
+            if kind is ast.Name:
+                if watch and _TAKEN.match(node.id):  # type: ignore[attr-defined]
+                    self.taken.add(node.id)  # type: ignore[attr-defined]
+                continue
+            if kind is ast.Constant:
+                continue
+            if kind is ast.Call:
+                self._call(node, context)  # type: ignore[arg-type]
+            elif kind is ast.Attribute:
+                self._attribute(node, context)  # type: ignore[arg-type]
+            elif isinstance(node, statement):
+                context.statements += 1
+                if kind is ast.FunctionDef or kind is ast.AsyncFunctionDef:
+                    self._enter_function(node, context)  # type: ignore[arg-type]
+                    continue
+                if kind is ast.ClassDef:
+                    self._enter_class(node, context)  # type: ignore[arg-type]
+                    continue
+                if isinstance(node, _LOOPS):
+                    context.loop = True
+                elif isinstance(node, _WITHS):
+                    context.withs = True
+                elif isinstance(node, (ast.Import, ast.ImportFrom)):
+                    self._import(node)
+                    continue
+                elif isinstance(node, (ast.Global, ast.Nonlocal)):
+                    self._take(node.names)
+            elif isinstance(node, ast.Lambda):
+                self._scan([node.body], context, in_lambda=True)
+                self._scan([node.args], context)
+                continue
+            elif (kind is ast.Yield or kind is ast.YieldFrom) and not in_lambda:
+                context.yields = True
+            elif watch:
+                if isinstance(node, ast.arg):
+                    self._take([node.arg])
+                elif isinstance(node, ast.ExceptHandler) and node.name:
+                    self._take([node.name])
+                elif isinstance(node, ast.alias):
+                    self._take([node.asname or node.name])
+            for value in node.__dict__.values():
+                if isinstance(value, expression):
+                    push(value)
+                elif value.__class__ is list:
+                    for item in value:
+                        if isinstance(item, expression):
+                            push(item)
+
+    def _take(self, names: Iterable[str]) -> None:
+        if self.watch_names:
+            self.taken.update(name for name in names if _TAKEN.match(name))
+
+    def _enter_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, outer: _Context) -> None:
+        self._take([node.name])
+        arguments = node.args
+        around: list[ast.AST] = [*node.decorator_list, *arguments.defaults, *(d for d in arguments.kw_defaults if d)]
+        every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        every += [argument for argument in (arguments.vararg, arguments.kwarg) if argument]
+        around += [argument.annotation for argument in every if argument.annotation]
+        around += [node.returns] if node.returns else []
+        self._scan(around, outer)
+        self._take(argument.arg for argument in every)
+        klass = outer.klass if outer.scope == "class" else None
+        positional = [*arguments.posonlyargs, *arguments.args]
+        self_name = positional[0].arg if klass and positional else ""
+        if klass:
+            if node.name in vocabulary.HAZARDOUS_NAMES:
+                klass.hazards.add(node.name)
+            if node.name in ("__getattr__", "__getattribute__"):
+                klass.getattr = True
+        context = _Context("function", node.name, outer, klass, self_name)
+        self.functions.append((node, context))
+        self._scan(node.body, context)
+
+    def _enter_class(self, node: ast.ClassDef, outer: _Context) -> None:
+        self._take([node.name])
+        self._scan([*node.decorator_list, *node.bases, *node.keywords], outer)
+        klass = _Class(outer.inner_name(node.name))
+        self.classes.append((node, klass))
+        for base in node.bases:
+            # namedtuple("Point", "epoch step") and the like: the names of fields are strings.
+            for part in ast.walk(base):
+                if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                    klass.hazards.update(vocabulary.HAZARDOUS_NAMES.intersection(re.findall(r"\w+", part.value)))
+        context = _Context("class", node.name, outer, klass)
+        klass.hazards.update(vocabulary.HAZARDOUS_NAMES.intersection(_names_bound_by(node.body)))
+        self._scan(node.body, context)
+
+    def _import(self, node: ast.Import | ast.ImportFrom) -> None:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.asname:
+                    self.imports[alias.asname] = alias.name
+                else:
+                    head = alias.name.partition(".")[0]
+                    self.imports[head] = head
+                self._take([alias.asname or alias.name.partition(".")[0]])
+                self._note_tracer(alias.name)
+            return
+        module = "." * node.level + (node.module or "")
+        self._note_tracer(module)
+        for alias in node.names:
+            if alias.name == "*":
+                self.star_imports.append(module)
+                continue
+            joined = module if module.endswith(".") else module + "."
+            self.imports[alias.asname or alias.name] = joined + alias.name
+            self._take([alias.asname or alias.name])
+
+    def _note_tracer(self, module: str) -> None:
+        head = module.partition(".")[0]
+        if head == vocabulary.TRACER_PACKAGE or module in vocabulary.OLD_MODULES:
+            self.tracer_modules.add(module)
+
+    def _call(self, node: ast.Call, context: _Context) -> None:
+        name = dotted(node.func)
+        if not name:
+            return
+        context.calls.append((name, node.lineno))
+        last = name.rpartition(".")[2]
+        if last == vocabulary.INITIALIZE:
+            self.initialize_lines.append(node.lineno)
+        if resolve(name, self.imports) in FRAME_CALLS or last in ("_getframe", "currentframe"):
+            context.frames = True
+        for keyword in node.keywords:
+            if keyword.arg in ("stacklevel", "stack_level", "depth_frames"):
+                context.frames = True
+        if last in ("setattr", "delattr") and name == last and node.args:
+            self._set_by_name(node.args, context)
+        elif last == "vars" and node.args and _is_self(node.args[0], context) and context.klass:
+            context.klass.sets = True
+        if context.scope == "function" and last == context.name:
+            klass = context.klass
+            through = (context.self_name, "cls", klass.qualname) if klass else (context.name,)
+            context.recursive |= name.partition(".")[0] in through
+        for argument in node.args[:2]:
+            if isinstance(argument, ast.Call):
+                argument = argument.func
+            handed = dotted(argument)
+            if handed and not handed.startswith("."):
+                self.handed.append((name, handed))
+
+    def _set_by_name(self, arguments: list[ast.expr], context: _Context) -> None:
+        target = arguments[0]
+        name = arguments[1] if len(arguments) > 1 else None
+        constant = name.value if isinstance(name, ast.Constant) and isinstance(name.value, str) else None
+        if _is_self(target, context) and context.klass:
+            if constant is None:
+                context.klass.sets = True
+            elif constant in vocabulary.HAZARDOUS_NAMES:
+                context.klass.hazards.add(constant)
+        elif constant in vocabulary.HAZARDOUS_NAMES:
+            self.outside_hazards.add(str(constant))
+
+    def _attribute(self, node: ast.Attribute, context: _Context) -> None:
+        attribute = node.attr
+        if attribute in vocabulary.HAZARDOUS_NAMES:
+            if node.ctx.__class__ is not ast.Load:
+                if context.klass and _is_self(node.value, context):
+                    context.klass.hazards.add(attribute)
+                else:
+                    self.outside_hazards.add(attribute)
+        elif attribute in LOOKED_AT:
+            looked_at = dotted(node.value).rpartition(".")[2]
+            if looked_at:
+                self.looked_at.add(looked_at)
+        elif attribute == "__dict__" and context.klass and context.name not in _COPYING_METHODS:
+            context.klass.sets |= _is_self(node.value, context)
+
+    # --- from nodes to values ----------------------------------------------------------------------------------------
+
+    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, context: _Context) -> FunctionFacts:
+        body = node.body[1:] if is_docstring(node.body[0]) else node.body
+        body_line = 0
+        if body:
+            start = first_line(body[0], self.lines)
+            header_end = node.body[0].lineno if body is node.body else (node.body[0].end_lineno or 0)
+            if body is node.body:
+                own_line = not self.lines[start - 1][
+                    : _char_column(self.lines[start - 1], _column(body[0], start))
+                ].strip(" \t\f")
+            else:
+                own_line = start > header_end
+            body_line = start if own_line else 0
+        text = self.lines[node.lineno - 1]
+        calls = tuple(
+            Call(resolve(name, self.imports), line) for name, line in sorted(context.calls, key=_line_of_call)
+        )
+        return FunctionFacts(
+            qualname=context.qualname,
+            name=node.name,
+            line=node.lineno,
+            end_line=node.end_lineno or node.lineno,
+            body_line=body_line,
+            indent=text[: _char_column(text, node.col_offset)],
+            scope=context.stands_in,
+            owner=context.owner,
+            is_async=isinstance(node, ast.AsyncFunctionDef),
+            is_generator=context.yields,
+            body="stub" if _is_stub(body) else "code",
+            decorators=tuple(self._decorator(decorator) for decorator in node.decorator_list),
+            parameters=_parameters(node.args),
+            calls=calls,
+            statements=context.statements - (len(node.body) - len(body)),
+            has_loop=context.loop,
+            has_with=context.withs,
+            has_docstring=body is not node.body,
+            looks_at_frames=context.frames,
+            is_recursive=context.recursive,
+        )
+
+    def _decorator(self, node: ast.expr) -> str:
+        """The decorator's resolved name, that of its callee for ``@retry(3)``; ``"?"`` for any other expression."""
+        while isinstance(node, ast.Call):
+            node = node.func
+        name = dotted(node)
+        return resolve(name, self.imports) if name else "?"
+
+    def _class(self, node: ast.ClassDef, klass: _Class) -> ClassFacts:
+        bases = []
+        for base in node.bases:
+            if isinstance(base, ast.Subscript):  # Generic[T], Dataset[T]
+                base = base.value
+            if isinstance(base, ast.Call):
+                base = base.func
+            bases.append(resolve(dotted(base), self.imports) or "?")
+        metaclass = next((keyword.value for keyword in node.keywords if keyword.arg == "metaclass"), None)
+        return ClassFacts(
+            qualname=klass.qualname,
+            name=node.name,
+            line=node.lineno,
+            bases=tuple(bases),
+            metaclass="" if metaclass is None else resolve(dotted(metaclass), self.imports) or "?",
+            decorators=tuple(self._decorator(decorator) for decorator in node.decorator_list),
+            hazards=frozenset(klass.hazards),
+            has_getattr=klass.getattr,
+            sets_attributes=klass.sets,
+        )
+
+    def _statements(self, body: list[ast.stmt], *, top: bool) -> tuple[Statement, ...]:
+        result: list[Statement] = []
+        for index, node in enumerate(body):
+            start, end = first_line(node, self.lines), logical_end(node, self.lines)
+            shares_next = index + 1 < len(body) and body[index + 1].lineno <= (node.end_lineno or 0)
+            shares_last = index > 0 and (body[index - 1].end_lineno or 0) >= node.lineno
+            result.append(
+                Statement(
+                    kind=self._kind(node, first=index == 0 and top),
+                    first_line=start,
+                    end_line=end,
+                    names=self._names_in(node),
+                    alone=not (shares_next or shares_last),
+                )
+            )
+        return tuple(result)
+
+    def _kind(
+        self, node: ast.stmt, *, first: bool
+    ) -> Literal["docstring", "future", "import", "environment", "guard", "definition", "other"]:
+        if first and is_docstring(node):
+            return "docstring"
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__":
+            return "future"
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            return "import"
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            return "definition"
+        if isinstance(node, ast.If) and is_main_guard(node.test):
+            return "guard"
+        if isinstance(node, (ast.Assign, ast.AugAssign, ast.Expr, ast.Delete)) and self._sets_environment(node):
+            return "environment"
+        return "other"
+
+    def _sets_environment(self, node: ast.stmt) -> bool:
+        if isinstance(node, ast.Expr):
+            targets: list[ast.expr] = [node.value.func] if isinstance(node.value, ast.Call) else []
+        elif isinstance(node, (ast.Assign, ast.Delete)):
+            targets = node.targets
+        else:
+            targets = [node.target]  # type: ignore[attr-defined]
+        for target in targets:
+            if isinstance(target, ast.Subscript):
+                target = target.value
+            name = resolve(dotted(target), self.imports)
+            if any(name == setting or name.startswith(setting + ".") for setting in _ENVIRONMENT):
+                return True
+        return False
+
+    def _names_in(self, node: ast.stmt) -> tuple[str, ...]:
+        """What a statement calls or, for MPI, mentions; not what its definitions would call later."""
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            return ()
+        names = []
+        for part in ast.walk(node):
+            if isinstance(part, ast.Call):
+                names.append(resolve(dotted(part.func), self.imports))
+            elif isinstance(part, ast.Attribute) and part.attr == "COMM_WORLD":
+                names.append(resolve(dotted(part), self.imports))
+        return tuple(name for name in names if name)
+
+    def _guards(self, body: list[ast.stmt]) -> Iterable[Guard]:
+        for node in body:
+            if isinstance(node, ast.If) and is_main_guard(node.test):
+                column = _char_column(self.lines[node.lineno - 1], node.col_offset)
+                yield Guard(node.lineno, column, logical_end(node, self.lines), self._statements(node.body, top=False))
+
+    def _tracer(self, body: list[ast.stmt]) -> TracerNames:
+        logger = function = enabled = instance = category = ""
+        for node in body:
+            if isinstance(node, ast.ImportFrom) and not node.level and node.module == vocabulary.MODULE:
+                for alias in node.names:
+                    local = alias.asname or alias.name
+                    if alias.name == vocabulary.LOGGER:
+                        logger = logger or local
+                    elif alias.name == vocabulary.FUNCTION:
+                        function = function or local
+                    elif alias.name == vocabulary.ENABLED:
+                        enabled = enabled or local
+            elif isinstance(node, ast.Assign) and function and not instance:
+                value = node.value
+                if (
+                    isinstance(value, ast.Call)
+                    and isinstance(value.func, ast.Name)
+                    and value.func.id == function
+                    and len(node.targets) == 1
+                    and isinstance(node.targets[0], ast.Name)
+                ):
+                    instance = node.targets[0].id
+                    given = [*value.args[:1], *(k.value for k in value.keywords if k.arg == "cat")]
+                    if given and isinstance(given[0], ast.Constant) and isinstance(given[0].value, str):
+                        category = given[0].value
+        return TracerNames(logger, function, enabled, instance, category)
+
+
+_COPYING_METHODS = frozenset(
+    {"__getstate__", "__setstate__", "__reduce__", "__reduce_ex__", "__copy__", "__deepcopy__", "__repr__", "__str__"}
+    | {"__eq__", "__ne__", "__hash__", "__dir__"}
+)
+"""Methods that read or restore ``self.__dict__`` as a whole, and bring no new attribute in."""
+
+
+def _line_of_call(call: tuple[str, int]) -> int:
+    return call[1]
+
+
+def _is_self(node: ast.expr, context: _Context) -> bool:
+    return isinstance(node, ast.Name) and bool(context.self_name) and node.id == context.self_name
+
+
+def _names_bound_by(body: list[ast.stmt]) -> Iterable[str]:
+    """Names that the statements of a class body bind, nested blocks included, definitions' insides left out."""
+    stack: list[ast.AST] = list(body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield node.name
+            continue
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield from (alias.asname or alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            yield node.id
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value  # __slots__, field lists: a string that is a hazardous name counts
+        stack.extend(ast.iter_child_nodes(node))
+
+
+def _parameters(arguments: ast.arguments) -> tuple[Parameter, ...]:
+    result = [Parameter(a.arg, "positional") for a in (*arguments.posonlyargs, *arguments.args)]
+    if arguments.vararg:
+        result.append(Parameter(arguments.vararg.arg, "args"))
+    result += [Parameter(a.arg, "keyword") for a in arguments.kwonlyargs]
+    if arguments.kwarg:
+        result.append(Parameter(arguments.kwarg.arg, "kwargs"))
+    return tuple(result)
+
+
+def _is_stub(body: list[ast.stmt]) -> bool:
+    """Nothing but ``pass``, ``...``, a docstring, or the statement that there is no implementation."""
+    for node in body:
+        if isinstance(node, ast.Pass):
+            continue
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            continue
+        if isinstance(node, ast.Raise) and node.exc is not None:
+            raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+            if dotted(raised) in _PLACEHOLDER_RAISES:
+                continue
+        if isinstance(node, ast.Return) and isinstance(node.value, ast.Name) and node.value.id == "NotImplemented":
+            continue
+        return False
+    return True
+
+
+def _is_generated(head: str) -> bool:
+    comments = "\n".join(line for line in head.splitlines()[:20] if line.lstrip().startswith(("#", '"""', "'''")))
+    return bool(re.search(r"@generated|(?i:\bdo not (?:edit|modify)\b|\b(?:auto-?)?generated by\b)", comments))
+
+
+def _column(node: ast.stmt, line: int) -> int:
+    """The byte column where a statement begins on ``line``; before the ``@`` of a decorated one there is only space."""
+    return node.col_offset if node.lineno == line else 0
+
+
+def _char_column(text: str, column: int) -> int:
+    """A column in UTF-8 bytes, as the tree has it, in characters."""
+    return column if text.isascii() else len(text.encode()[:column].decode(errors="replace"))

@@ -1,0 +1,122 @@
+"""Bytes -> ``Source`` (text, lines, tree) or ``ParseFailure`` (path, line, column, reason). Parsed once a file.
+
+Python reads a file with universal newlines and nothing else: ``\\r\\n``, ``\\n`` and ``\\r`` end a line, a form feed or
+U+2028 does not. ``Source.lines`` is split that way, so that line N here is line N of the tree.
+"""
+
+from __future__ import annotations
+
+import ast
+import codecs
+import hashlib
+import io
+import re
+import sys
+import tokenize
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+
+
+class ParseFailure(Exception):
+    """A file that is not Python source here. ``line`` and ``column`` are 1-based, 0 where the place is unknown."""
+
+    def __init__(self, path: str, line: int, column: int, reason: str) -> None:
+        super().__init__(path, line, column, reason)
+        self.path = path
+        self.line = line
+        self.column = column
+        self.reason = reason
+
+    def __str__(self) -> str:
+        place = f"{self.path}:{self.line}:{self.column}" if self.line else self.path
+        return f"{place}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file as Python sees it. ``text`` is without the BOM; ``tree`` has the positions of ``text``."""
+
+    path: str
+    text: str
+    tree: ast.Module
+    encoding: str
+    bom: bool
+    sha256: str
+
+    @cached_property
+    def lines(self) -> list[str]:
+        return split_lines(self.text)
+
+    @cached_property
+    def newline(self) -> str:
+        """The newline of the first line, which is what an inserted line gets where its neighbour has none."""
+        match = re.search(r"\r\n|\r|\n", self.text)
+        return match.group() if match else "\n"
+
+    def encode(self, text: str) -> bytes:
+        """``text`` as the bytes of this file: same encoding, same BOM."""
+        return (codecs.BOM_UTF8 if self.bom else b"") + text.encode(self.encoding)
+
+
+def split_lines(text: str) -> list[str]:
+    """``text`` in lines with their newlines, split where Python's tokenizer does."""
+    if "\r" not in text:
+        lines = text.split("\n")
+        last = lines.pop()
+        lines = [line + "\n" for line in lines]
+        if last:
+            lines.append(last)
+        return lines
+    return _LINE.findall(text)
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def parse_text(text: str) -> ast.Module:
+    """The tree of ``text``; what the compiler warns about (invalid escapes, ``is`` with a literal) is not our matter.
+
+    Raises ``SyntaxError``, ``ValueError`` (a NUL), ``RecursionError`` or ``MemoryError`` as ``ast.parse`` does."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(text)
+
+
+def read_source(path: str, data: bytes) -> Source:
+    """Decode and parse ``data``.
+
+    Raises ``ParseFailure``: not decodable by its own cookie, not Python for the running version, or text that would not
+    come back as the same bytes."""
+    bom = data.startswith(codecs.BOM_UTF8)
+    body = data[len(codecs.BOM_UTF8) :] if bom else data
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        encoding = "utf-8" if encoding == "utf-8-sig" else encoding
+        text = body.decode(encoding)
+        encoded = text.encode(encoding)
+    except SyntaxError as error:
+        raise ParseFailure(path, 1, 1, str(error.msg or error)) from None
+    except UnicodeDecodeError as error:
+        before = body[: error.start]
+        line = before.count(b"\n") + 1
+        column = error.start - (before.rfind(b"\n") + 1) + 1
+        raise ParseFailure(path, line, column, f"not {error.encoding} text: byte 0x{body[error.start]:02x}") from None
+    except (UnicodeError, LookupError) as error:
+        raise ParseFailure(path, 1, 1, f"cannot be decoded: {error}") from None
+    if encoded != body:
+        raise ParseFailure(path, 1, 1, f"text in {encoding} that would not come back as the same bytes")
+    try:
+        tree = parse_text(text)
+    except SyntaxError as error:
+        version = f"{sys.version_info.major}.{sys.version_info.minor}"
+        reason = f"not Python {version}: {error.msg}"
+        raise ParseFailure(path, error.lineno or 0, error.offset or 0, reason) from None
+    except ValueError as error:
+        raise ParseFailure(path, 0, 0, f"not Python source: {error}") from None
+    except (RecursionError, MemoryError):
+        raise ParseFailure(path, 0, 0, "nested too deeply for the parser") from None
+    return Source(path, text, tree, encoding, bom, digest(data))
