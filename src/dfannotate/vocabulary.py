@@ -124,8 +124,17 @@ VARIABLES = (
     Variable("DISABLE_VARIORUM_POWER"),
     Variable("DEBUG_REGION_TRACK"),
 )
-BUILD_VARIABLES = ("ENABLE_MPI", "ENABLE_HIP_TRACING", "ENABLE_CUDA_TRACING", "ENABLE_FTRACING", "ENABLE_TESTS")
-BUILD_VARIABLES_MORE = ("INSTALL_DIR", "BUILD_TYPE")
+BUILD_VARIABLES = frozenset(
+    {
+        "ENABLE_MPI",
+        "ENABLE_HIP_TRACING",
+        "ENABLE_CUDA_TRACING",
+        "ENABLE_FTRACING",
+        "ENABLE_TESTS",
+        "INSTALL_DIR",
+        "BUILD_TYPE",
+    }
+)
 """Read when the library is built; setting them for a run does nothing."""
 
 # --- releases -------------------------------------------------------------------------------------------------------
@@ -139,6 +148,33 @@ INSTALL_HINT = "pip install 'dfannotate[tracer]'"
 NEWEST_TARGET = "2.2.0"
 TARGETS = ("2.0.2", "2.0.3", "2.1.0", "2.1.1", "2.2.0")
 """Releases whose Python API is the one above, oldest first."""
+
+
+
+@dataclass(frozen=True)
+class BrokenPair:
+    """Releases of the two halves of the tracer that cannot work together: the Python half from ``python_since`` on
+    with the native half from ``native_since`` up to, not including, ``native_before``."""
+
+    native_since: str
+    native_before: str
+    python_since: str
+    python_before: str
+    effect: str
+    remedy: str
+
+
+BROKEN_PAIRS = (
+    BrokenPair(
+        native_since="2.0",
+        native_before="2.1.0.post21",
+        python_since="2.0.5",
+        python_before="",
+        effect="initialize_log raises AttributeError (mark_used) as soon as tracing is on",
+        remedy="pip install 'dftracer>=2.2'",
+    ),
+)
+"""pip makes such pairs by itself: the native half declares only a lower bound for the Python half."""
 
 # --- trace files ----------------------------------------------------------------------------------------------------
 
@@ -161,6 +197,33 @@ class TraceFields:
     complete_phases: tuple[int | str, ...] = ("X", 1)
     counter_phase: int = 2
     aggregated_phase: int = 3
+    # metadata records, by their name; each has the arguments ``name`` and ``value``
+    host_record: str = "HH"
+    path_record: str = "FH"
+    string_record: str = "SH"
+    custom_record: str = "CM"
+    process_record: str = "PR"
+    time_metric: str = "time_metric"
+    # arguments of start, end and aggregated records
+    parent: str = "ppid"
+    command_hash: str = "cmd_hash"
+    executable_hash: str = "exec_hash"
+    version: str = "version"
+    event_count: str = "num_events"
+    configuration: str = "cfg"
+    calls: str = "dft_cnt"
+    duration_sum: str = "dur_sum"
+    duration: str = "dur"
+    rank: str = "rank"
+    old_host: str = "hostname"
+    # calls of the C library that the tracer intercepts
+    libc_category: str = "POSIX"
+    fork_event: str = "fork"
+    fork_result: str = "ret"
+    # file names
+    fork_suffix: str = "fork"
+    default_executable: str = "DEFAULT"
+    spawn_executable: str = "DEFAULT-spawn"
 
 
 TRACE = TraceFields()
