@@ -1,0 +1,36 @@
+"""Where the tool keeps what it leaves behind: the project root and its ``.dfannotate`` folder."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+ROOT_MARKS = ("pyproject.toml", ".git")
+FOLDER = ".dfannotate"
+MANIFEST_NAME = "manifest.json"
+TRACES_NAME = "traces"
+
+# The manifest is worth committing (revert and verify read it); traces are not, and neither is this file.
+IGNORE_TEXT = f"/*\n!/{MANIFEST_NAME}\n"
+
+
+def project_root(start: Path) -> Path:
+    """The nearest folder at or above ``start`` that holds one of ``ROOT_MARKS``; ``start`` itself (its folder, where
+    it is a file) when there is none. Absolute."""
+    here = start.resolve()
+    if not here.is_dir():
+        here = here.parent
+    for folder in (here, *here.parents):
+        if any((folder / mark).exists() for mark in ROOT_MARKS):
+            return folder
+    return here
+
+
+def state_folder(root: Path) -> Path:
+    """``root/.dfannotate``, made when it is missing, with the ``.gitignore`` that hides it from git except the
+    manifest. An existing ``.gitignore`` is the user's and stays. Raises ``OSError`` where it cannot be made."""
+    folder = root / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(FileExistsError), open(folder / ".gitignore", "x", encoding="ascii") as stream:
+        stream.write(IGNORE_TEXT)
+    return folder
