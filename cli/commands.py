@@ -1,0 +1,236 @@
+"""The commands and their flags. Each body imports what it runs, so that no command pays for another's libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dfannotate import __version__
+from dfannotate.cli.config import Config, check_category, check_target, load_config
+
+app = typer.Typer(
+    help="Annotate Python programs with dftracer, and verify the traces that they produce.",
+    epilog="Exit codes: 0 all is well, 1 the answer is no, 2 it could not be done.",
+    rich_markup_mode=None,  # plain help: importing rich would double the time of every call
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class Format(str, Enum):
+    """``--format``."""
+
+    text = "text"
+    json = "json"
+
+
+def _checker(check: Callable[[str], str]) -> Callable[[str | None], str | None]:
+    """``check`` as a typer callback: its ``ValueError`` becomes bad usage that names the flag."""
+
+    def callback(value: str | None) -> str | None:
+        try:
+            return None if value is None else check(value)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from error
+
+    return callback
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"dfannotate {__version__}")
+        raise typer.Exit
+
+
+Paths = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="[PATHS]...", help="Files and folders; default: the current folder.", show_default=False),
+]
+Check = Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 if any file would change.")]
+Diff = Annotated[bool, typer.Option("--diff", help="Print a unified diff and write nothing.")]
+Manifest = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="The manifest; default: .dfannotate/manifest.json under the project root."),
+]
+AllowDirty = Annotated[bool, typer.Option("--allow-dirty", help="Also touch files with uncommitted changes in git.")]
+OutputFormat = Annotated[Format, typer.Option("--format", help="How results are printed.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only results, warnings and errors.")]
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_show_version)
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an internal error.")] = False,
+) -> None:
+    # `debug` is read by `main`, which catches what escapes from here.
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help(), err=True)
+        raise typer.Exit(2)
+
+
+@app.command("apply")
+def _apply(
+    paths: Paths = None,
+    check: Check = False,
+    diff: Diff = False,
+    include: Annotated[
+        list[str] | None,
+        typer.Option(metavar="GLOB", help="Only files that match, as in .gitignore; repeatable.", show_default=False),
+    ] = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(metavar="GLOB", help="Leave out what matches, as in .gitignore; repeatable.", show_default=False),
+    ] = None,
+    entry: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="A file that starts the program; repeatable; default: found."),
+    ] = None,
+    category: Annotated[
+        str | None,
+        typer.Option(
+            metavar="module|NAME",
+            help="Category of the events: each module's own name, or one for all.  [default: module]",
+            callback=_checker(check_category),
+        ),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VERSION",
+            help="The dftracer to write for; default: the installed one, else the newest known.",
+            callback=_checker(check_target),
+        ),
+    ] = None,
+    manifest: Manifest = None,
+    jobs: Annotated[int | None, typer.Option(metavar="N", min=1, help="Processes; default: one per core.")] = None,
+    allow_dirty: AllowDirty = False,
+    output: OutputFormat = Format.text,
+    quiet: Quiet = False,
+) -> int:
+    """Annotate a repository: every function that is worth tracing, and the start and end of the trace."""
+    from dfannotate.cli.apply import ApplyOptions, apply
+
+    taken = _taken(paths)
+    config = load_config(taken[0])
+    options = ApplyOptions(
+        paths=taken,
+        check=check,
+        diff=diff,
+        include=tuple(include or config.include),
+        exclude=tuple(exclude or config.exclude),
+        entry=tuple(entry or config.entry),
+        category=category if category is not None else config.category,
+        target=target if target is not None else config.target,
+        manifest=_manifest(manifest, config),
+        jobs=jobs if jobs is not None else config.jobs,
+        allow_dirty=allow_dirty,
+        output=output.value,
+        quiet=quiet,
+    )
+    return apply(options, config)
+
+
+@app.command("revert")
+def _revert(
+    paths: Paths = None,
+    check: Check = False,
+    diff: Diff = False,
+    manifest: Manifest = None,
+    allow_dirty: AllowDirty = False,
+    output: OutputFormat = Format.text,
+    quiet: Quiet = False,
+) -> int:
+    """Take every annotation out again, byte for byte."""
+    from dfannotate.cli.revert import RevertOptions, revert
+
+    taken = _taken(paths)
+    config = load_config(taken[0])
+    options = RevertOptions(
+        paths=taken,
+        check=check,
+        diff=diff,
+        manifest=_manifest(manifest, config),
+        allow_dirty=allow_dirty,
+        output=output.value,
+        quiet=quiet,
+    )
+    return revert(options, config)
+
+
+# Everything after the first word belongs to the command that is run, also what looks like one of our own flags.
+@app.command("run", context_settings={"allow_interspersed_args": False})
+def _run(
+    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...", help="The command and its arguments.")],
+    trace_dir: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Where the traces go, empty or new; default: .dfannotate/traces/ and the time."
+        ),
+    ] = None,
+    quiet: Quiet = False,
+) -> int:
+    """Run a command traced, with every variable set that dftracer needs. The exit code is the command's own."""
+    from dfannotate.cli.traced import run
+
+    return run(command, trace_dir=trace_dir, quiet=quiet)
+
+
+@app.command("verify")
+def _verify(
+    trace_dir: Annotated[Path, typer.Argument(metavar="TRACE_DIR", help="The folder that the run wrote to.")],
+    manifest: Manifest = None,
+    expect: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CATEGORY:NAME=N",
+            help="A number of events that the trace must hold (also >=N); repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    output: OutputFormat = Format.text,
+    quiet: Quiet = False,
+) -> int:
+    """Check a trace against what was annotated; exit 1 if a check fails."""
+    from dfannotate.cli.verify import verify
+
+    config = load_config(Path())
+    return verify(
+        trace_dir, manifest=_manifest(manifest, config), expect=tuple(expect or ()), output=output.value, quiet=quiet
+    )
+
+
+@app.command("doctor")
+def _doctor(output: OutputFormat = Format.text, quiet: Quiet = False) -> int:
+    """Say what of dftracer is installed here, and whether tracing really works."""
+    from dfannotate.cli.doctor import doctor
+
+    return doctor(output=output.value, quiet=quiet)
+
+
+@app.command("demo")
+def _demo(
+    keep: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Keep the annotated program and its traces in DIR, which must be new."),
+    ] = None,
+    quiet: Quiet = False,
+) -> int:
+    """Go through the whole loop on a bundled program: apply, run, verify."""
+    from dfannotate.cli.demo import demo
+
+    return demo(keep=keep, quiet=quiet)
+
+
+def _taken(paths: list[Path] | None) -> tuple[Path, ...]:
+    return tuple(paths) if paths else (Path(),)
+
+
+def _manifest(flag: Path | None, config: Config) -> Path | None:
+    return flag if flag is not None else config.manifest
