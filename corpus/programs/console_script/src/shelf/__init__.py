@@ -1,0 +1,3 @@
+"""An index of words over a folder of text files."""
+
+__version__ = "0.1"

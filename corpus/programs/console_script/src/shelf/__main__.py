@@ -1,0 +1,3 @@
+from shelf.cli import main
+
+raise SystemExit(main())
