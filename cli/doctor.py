@@ -34,6 +34,7 @@ from dfannotate.vocabulary import (
     LOGGER,
     MODULE,
     TARGETS,
+    TRACER_PACKAGE,
 )
 
 CALLS = 10
@@ -85,8 +86,15 @@ def doctor(*, output: Literal["text", "json"], quiet: bool) -> int:
     probe: Probe | None = None
     if packages.python is not None or packages.native is not None:
         probe = trace_probe()
-        if not probe.ok and not problems:
-            problems.append(f"the versions are not known to be at odds; to start afresh: {INSTALL_HINT}")
+        missing = re.search(r"No module named '([\w.]+)'", probe.message)
+        if missing is not None and not missing[1].startswith(TRACER_PACKAGE):
+            problems.append(f"the tracer imports {missing[1]} without depending on it: pip install {missing[1]}")
+        elif not probe.ok and not problems:
+            problems.append(
+                f"{DISTRIBUTION_NATIVE} {packages.native} and {DISTRIBUTION_PYTHON} {packages.python} are not known to "
+                f"be at odds; to install both anew: pip install --force-reinstall {DISTRIBUTION_NATIVE} "
+                f"{DISTRIBUTION_PYTHON}"
+            )
     ok = probe is not None and probe.ok
 
     if output == "json":
@@ -229,15 +237,14 @@ def _import_cost(stdout: str) -> tuple[float | None, bool]:
 
 
 def _count_events(traces: Path) -> int:
-    # Stand-in until the reader has landed.
-    import gzip
+    from dfannotate.analysis.reader import open_traces
+    from dfannotate.analysis.traces import TraceError
 
-    return sum(
-        1
-        for path in traces.iterdir()
-        for line in gzip.open(path, "rt")
-        if f'"name":"{EVENT}","cat":"{CATEGORY}"' in line
-    )
+    try:
+        totals = open_traces(traces).totals()
+    except TraceError:
+        return 0
+    return sum(total.count for total in totals if (total.category, total.name) == (CATEGORY, EVENT))
 
 
 def _version(distribution: str) -> str | None:
