@@ -59,6 +59,11 @@ def print_json(value: dict[str, Any]) -> None:
     sys.stdout.write("\n")
 
 
+def count(number: int, noun: str) -> str:
+    """``1 file``, ``2 files``."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def shown(path: Path) -> str:
     """``path`` as a user would type it: relative to the current folder where it lies below it, else as it is."""
     try:

@@ -76,13 +76,15 @@ class Call:
 @dataclass(frozen=True)
 class FunctionFacts:
     """One ``def``. ``line`` is that of ``def``; ``body_line`` the first line of the first statement that is no
-    docstring, 0 where that statement does not start its own line; ``indent`` the white space before ``def``."""
+    docstring, 0 where that statement does not start its own line, and ``body_indent`` the white space before it;
+    ``indent`` is the white space before ``def``."""
 
     qualname: str
     name: str
     line: int
     end_line: int
     body_line: int
+    body_indent: str
     indent: str
     scope: Scope
     owner: str
@@ -152,6 +154,23 @@ class TracerNames:
     enabled: str = ""
     instance: str = ""
     instance_category: str = ""
+    import_line: int = 0
+    """The last line of the import of ``function``; 0 where there is none."""
+    instance_line: int = 0
+
+
+@dataclass(frozen=True)
+class MpiStatement:
+    """A statement that starts MPI, ends it, or sets up its world, with the function it stands in directly ("" for the
+    module). ``direct`` tells that no other block lies between; ``alone`` that no other statement shares its lines."""
+
+    what: Literal["init", "finalize", "world"]
+    function: str
+    first_line: int
+    end_line: int
+    indent: str
+    direct: bool
+    alone: bool
 
 
 @dataclass(frozen=True)
@@ -160,6 +179,7 @@ class ModuleFacts:
 
     path: str
     sha256: str
+    indent_unit: str
     statements: tuple[Statement, ...]
     functions: tuple[FunctionFacts, ...]
     classes: tuple[ClassFacts, ...]
@@ -182,7 +202,7 @@ class ModuleFacts:
     """(callee, plain name given to it) for the packages that compile or inspect what they are given."""
     generated: bool
     """The head of the file says that a tool wrote it."""
-    mentions_mpi: bool
+    mpi: tuple[MpiStatement, ...]
 
     def import_map(self) -> dict[str, str]:
         return dict(self.imports)
@@ -225,7 +245,7 @@ def is_main_guard(test: ast.expr) -> bool:
 
 
 def first_line(node: ast.stmt, lines: Sequence[str]) -> int:
-    """The line where a statement begins, its decorators included; a decorator's expression may stand below its ``@``."""
+    """The line where a statement begins, decorators included; a decorator's expression may stand below its ``@``."""
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
     if not decorators:
         return node.lineno
@@ -327,6 +347,7 @@ class _Walk:
         return ModuleFacts(
             path=self.source.path,
             sha256=self.source.sha256,
+            indent_unit=self.source.indent_unit,
             statements=statements,
             functions=tuple(sorted((self._function(*item) for item in self.functions), key=lambda f: f.line)),
             classes=tuple(sorted((self._class(*item) for item in self.classes), key=lambda c: c.line)),
@@ -345,7 +366,7 @@ class _Walk:
                 if (callee := resolve(raw, self.imports)).partition(".")[0] in INSPECTING_PACKAGES
             ),
             generated=_is_generated(self.source.text[:2000]),
-            mentions_mpi="mpi4py" in self.source.text,
+            mpi=tuple(self._mpi(body, "", direct=True)) if "mpi4py" in self.source.text else (),
         )
 
     # --- the walk ----------------------------------------------------------------------------------------------------
@@ -532,17 +553,14 @@ class _Walk:
 
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, context: _Context) -> FunctionFacts:
         body = node.body[1:] if is_docstring(node.body[0]) else node.body
-        body_line = 0
+        body_line, body_indent = 0, ""
         if body:
             start = first_line(body[0], self.lines)
-            header_end = node.body[0].lineno if body is node.body else (node.body[0].end_lineno or 0)
-            if body is node.body:
-                own_line = not self.lines[start - 1][
-                    : _char_column(self.lines[start - 1], _column(body[0], start))
-                ].strip(" \t\f")
-            else:
-                own_line = start > header_end
-            body_line = start if own_line else 0
+            text = self.lines[start - 1]
+            before = text[: _char_column(text, body[0].col_offset)] if start == body[0].lineno else _blank_start(text)
+            follows_docstring = body is not node.body and start <= (node.body[0].end_lineno or 0)
+            if not before.strip(" \t\f") and not follows_docstring:
+                body_line, body_indent = start, before
         text = self.lines[node.lineno - 1]
         calls = tuple(
             Call(resolve(name, self.imports), line) for name, line in sorted(context.calls, key=_line_of_call)
@@ -553,6 +571,7 @@ class _Walk:
             line=node.lineno,
             end_line=node.end_lineno or node.lineno,
             body_line=body_line,
+            body_indent=body_indent,
             indent=text[: _char_column(text, node.col_offset)],
             scope=context.stands_in,
             owner=context.owner,
@@ -667,6 +686,7 @@ class _Walk:
 
     def _tracer(self, body: list[ast.stmt]) -> TracerNames:
         logger = function = enabled = instance = category = ""
+        import_line = instance_line = 0
         for node in body:
             if isinstance(node, ast.ImportFrom) and not node.level and node.module == vocabulary.MODULE:
                 for alias in node.names:
@@ -675,6 +695,7 @@ class _Walk:
                         logger = logger or local
                     elif alias.name == vocabulary.FUNCTION:
                         function = function or local
+                        import_line = logical_end(node, self.lines)
                     elif alias.name == vocabulary.ENABLED:
                         enabled = enabled or local
             elif isinstance(node, ast.Assign) and function and not instance:
@@ -687,10 +708,41 @@ class _Walk:
                     and isinstance(node.targets[0], ast.Name)
                 ):
                     instance = node.targets[0].id
+                    instance_line = logical_end(node, self.lines)
                     given = [*value.args[:1], *(k.value for k in value.keywords if k.arg == "cat")]
                     if given and isinstance(given[0], ast.Constant) and isinstance(given[0].value, str):
                         category = given[0].value
-        return TracerNames(logger, function, enabled, instance, category)
+        return TracerNames(logger, function, enabled, instance, category, import_line, instance_line)
+
+    def _mpi(self, body: list[ast.stmt], function: str, *, direct: bool) -> Iterable[MpiStatement]:
+        for index, node in enumerate(body):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                yield from self._mpi(node.body, node.name, direct=True)
+                continue
+            if isinstance(node, ast.ClassDef):
+                continue
+            blocks = [inner for field in ("body", "orelse", "finalbody") if (inner := getattr(node, field, None))]
+            if blocks:
+                guard = isinstance(node, ast.If) and is_main_guard(node.test)
+                for inner in blocks:
+                    yield from self._mpi(inner, function, direct=direct and guard)
+                continue
+            what = _mpi_meaning(self._names_in(node))
+            if what:
+                alone = (index == 0 or (body[index - 1].end_lineno or 0) < node.lineno) and (
+                    index + 1 == len(body) or body[index + 1].lineno > (node.end_lineno or 0)
+                )
+                text = self.lines[node.lineno - 1]
+                indent = text[: _char_column(text, node.col_offset)]
+                yield MpiStatement(
+                    what,
+                    function,
+                    node.lineno,
+                    logical_end(node, self.lines),
+                    indent,
+                    direct,
+                    alone and not indent.strip(),
+                )
 
 
 _COPYING_METHODS = frozenset(
@@ -735,6 +787,15 @@ def _parameters(arguments: ast.arguments) -> tuple[Parameter, ...]:
     return tuple(result)
 
 
+def _mpi_meaning(names: tuple[str, ...]) -> Literal["init", "finalize", "world", ""]:
+    for name in names:
+        if name in ("mpi4py.MPI.Init", "mpi4py.MPI.Init_thread"):
+            return "init"
+        if name == "mpi4py.MPI.Finalize":
+            return "finalize"
+    return "world" if any(name.startswith("mpi4py.MPI.COMM_WORLD") for name in names) else ""
+
+
 def _is_stub(body: list[ast.stmt]) -> bool:
     """Nothing but ``pass``, ``...``, a docstring, or the statement that there is no implementation."""
     for node in body:
@@ -757,9 +818,8 @@ def _is_generated(head: str) -> bool:
     return bool(re.search(r"@generated|(?i:\bdo not (?:edit|modify)\b|\b(?:auto-?)?generated by\b)", comments))
 
 
-def _column(node: ast.stmt, line: int) -> int:
-    """The byte column where a statement begins on ``line``; before the ``@`` of a decorated one there is only space."""
-    return node.col_offset if node.lineno == line else 0
+def _blank_start(text: str) -> str:
+    return text[: len(text) - len(text.lstrip(" \t\f"))]
 
 
 def _char_column(text: str, column: int) -> int:

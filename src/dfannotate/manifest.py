@@ -67,6 +67,10 @@ class FileEntry:
     sites: tuple[Site, ...] = ()
     skipped: tuple[Skip, ...] = ()
     undo: tuple[Undo, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
+    """The tracer's local names in the file, by what they stand for (``instance`` -> ``_dft``)."""
+    introduced: tuple[str, ...] = ()
+    """Which of them the annotations brought in; the others were the file's own."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +159,12 @@ def _list(item: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
     return value
 
 
+def _texts(value: object) -> dict[str, str]:
+    if not isinstance(value, dict) or not all(isinstance(text, str) for pair in value.items() for text in pair):
+        raise TypeError(f"names must be strings, not {value!r}")
+    return value
+
+
 def _entry(item: Mapping[str, Any]) -> FileEntry:
     sites = []
     for site in _list(item, "sites"):
@@ -181,4 +191,6 @@ def _entry(item: Mapping[str, Any]) -> FileEntry:
         sites=tuple(sites),
         skipped=tuple(skipped),
         undo=tuple(undo),
+        names=_texts(item.get("names", {})),
+        introduced=tuple(_texts(dict.fromkeys(item.get("introduced", ()), ""))),
     )

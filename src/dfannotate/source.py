@@ -10,6 +10,7 @@ import ast
 import codecs
 import hashlib
 import io
+import itertools
 import re
 import sys
 import tokenize
@@ -55,6 +56,16 @@ class Source:
         """The newline of the first line, which is what an inserted line gets where its neighbour has none."""
         match = re.search(r"\r\n|\r|\n", self.text)
         return match.group() if match else "\n"
+
+    @cached_property
+    def indent_unit(self) -> str:
+        """What the file indents by: the white space of the first line that is indented below a ``:``."""
+        for above, below in itertools.pairwise(self.lines):
+            if above.rstrip().endswith(":") and not above[:1].isspace():
+                match = re.match(r"[ \t]+(?=\S)", below)
+                if match:
+                    return match.group()
+        return "    "
 
     def encode(self, text: str) -> bytes:
         """``text`` as the bytes of this file: same encoding, same BOM."""

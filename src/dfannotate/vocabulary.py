@@ -150,7 +150,6 @@ TARGETS = ("2.0.2", "2.0.3", "2.1.0", "2.1.1", "2.2.0")
 """Releases whose Python API is the one above, oldest first."""
 
 
-
 @dataclass(frozen=True)
 class BrokenPair:
     """Releases of the two halves of the tracer that cannot work together: the Python half from ``python_since`` on

@@ -1,0 +1,78 @@
+"""One file from its source to its annotated text and its manifest entry: plan, edits, self-check, line numbers."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import asdict, dataclass
+
+from dfannotate.codemods import Context, Plan, PlannedSite, make_plan
+from dfannotate.edits import Edited, new_places, rewrite_checked
+from dfannotate.facts import ModuleFacts
+from dfannotate.manifest import FileEntry, Site
+from dfannotate.source import Source, digest
+
+
+@dataclass(frozen=True)
+class Annotated:
+    """What became of a file. ``edited`` is None where nothing is to be changed; ``entry`` is complete either way."""
+
+    entry: FileEntry
+    edited: Edited | None
+    notes: tuple[str, ...]
+
+
+def annotate(source: Source, facts: ModuleFacts, context: Context) -> Annotated:
+    """Plan and make every annotation of one file.
+
+    Raises ``EditError`` where the result fails its self-check."""
+    plan = make_plan(facts, context)
+    category = facts.tracer.instance_category or context.category
+    if not plan.edits:
+        entry = FileEntry(source.path, category, plan.is_entry, source.sha256, source.sha256, (), tuple(plan.skipped))
+        return Annotated(entry, None, tuple(plan.notes))
+    edited = rewrite_checked(source, plan.edits, plan.names)
+    entry = FileEntry(
+        path=source.path,
+        category=category,
+        entry=plan.is_entry,
+        sha256_before=source.sha256,
+        sha256_after=digest(source.encode(edited.text)),
+        sites=_located(plan, edited),
+        skipped=tuple(plan.skipped),
+        undo=edited.undo,
+        names=asdict(plan.names),
+        introduced=_introduced(plan),
+    )
+    return Annotated(entry, edited, tuple(plan.notes))
+
+
+def _introduced(plan: Plan) -> tuple[str, ...]:
+    own = plan.facts.tracer
+    names = {name for name in ("logger", "function", "enabled", "instance") if not getattr(own, name)}
+    if plan.facts.import_map().get("atexit") != "atexit":
+        names.add("atexit")
+    return tuple(sorted(names | {"log"}))
+
+
+def _located(plan: Plan, edited: Edited) -> tuple[Site, ...]:
+    """The sites with their lines in the new text. Functions stand in the same order in both."""
+    old = sorted(function.line for function in plan.facts.functions)
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    new = sorted(node.lineno for node in ast.walk(edited.tree) if isinstance(node, kinds))
+    line_of = dict(zip(old, new, strict=True))
+    marks = _lines_with_marks([site for site in plan.sites if not site.anchor], edited)
+    sites = []
+    for site in plan.sites:
+        line = line_of[site.anchor] if site.anchor else marks.pop(0)
+        sites.append(Site(site.kind, site.function, site.event, site.category, line))
+    return tuple(sorted(sites, key=lambda site: site.line))
+
+
+def _lines_with_marks(sites: list[PlannedSite], edited: Edited) -> list[int]:
+    found = []
+    marks = {site.mark for site in sites}
+    for hunk, (start, _) in zip(edited.hunks, new_places(edited.hunks), strict=True):
+        for offset, line in enumerate(hunk.lines):
+            if any(line.lstrip().startswith(mark) for mark in marks):
+                found.append(start + offset)
+    return found

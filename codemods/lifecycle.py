@@ -1,0 +1,225 @@
+"""The initialize/finalize pair where a program begins and ends.
+
+In a ``__main__`` guard it is a ``try: … finally:`` around the guard's body; in a function that a console script enters,
+and in a script without either, it is a start that happens once and a finalize at exit: tests call such a function many
+times in one process, and after a finalize every later event is lost and every later fork dies. With MPI, the tracer
+starts after MPI and ends before it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from dfannotate import vocabulary
+from dfannotate.codemods import Codemod, Plan, PlannedSite, top_line
+from dfannotate.edits import Rewrite, Splice
+from dfannotate.facts import FunctionFacts, Guard, MpiStatement
+from dfannotate.shapes import finish_lines, finish_now_line, start_lines, start_once_lines
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+START_RANK = 0
+"""Behind the imports, where both stand at the same line."""
+
+MODULE = "<module>"
+
+
+class Lifecycle(Codemod):
+    """One pair a program, in its entry point."""
+
+    ID: ClassVar[str] = "lifecycle"
+    ORDER: ClassVar[int] = -1  # it reserves functions, which must then stay undecorated
+
+    def plan(self, plan: Plan) -> None:
+        facts, context = plan.facts, plan.context
+        if facts.initialize_lines:
+            plan.is_entry = bool(facts.guards) or context.is_entry
+            return
+        finalizes = [m for m in facts.mpi if m.what == "finalize"]
+        begins = bool(facts.guards or context.is_entry or context.entry_functions)
+        starts = [m for m in facts.mpi if m.what == "init"] if begins else []
+        if starts:
+            _after_mpi_init(plan, starts)
+        else:
+            self._at_entries(plan)
+        for statement in finalizes:
+            _before_mpi_finalize(plan, statement)
+        _reserve_callers(plan)
+
+    def _at_entries(self, plan: Plan) -> None:
+        facts, context = plan.facts, plan.context
+        for function in facts.functions:
+            if function.scope == "module" and function.name in context.entry_functions:
+                _in_function(plan, function)
+        guards = [guard for guard in facts.guards if not _calls_entry(plan, [n for s in guard.body for n in s.names])]
+        if len(guards) == 1 and _is_last(plan, guards[0]):
+            _in_guard(plan, guards[0])
+        elif guards:
+            # Code that runs after the guard would be cut off by a finalize in it.
+            _at_guard_start(plan, guards[0])
+        elif context.is_entry and not facts.guards and not context.entry_functions:
+            names = [name for statement in facts.statements for name in statement.names]
+            if not _calls_entry(plan, names):
+                _in_module(plan)
+
+
+def _in_guard(plan: Plan, guard: Guard) -> None:
+    worlds = [m.first_line for m in plan.facts.mpi if m.what == "world" and guard.line < m.first_line <= guard.end_line]
+    before = sum(statement.first_line <= max(worlds, default=0) for statement in guard.body)
+    if before == len(guard.body):
+        before = 0
+    names, unit = plan.names, plan.facts.indent_unit
+
+    def change(node: cst.CSTNode) -> cst.CSTNode:
+        return _wrap_guard(node, before, start_lines(names, unit), finish_lines(names, unit))
+
+    plan.edits.append(Rewrite(guard.line, guard.column, guard.line, guard.end_line, change))
+    _note_start(plan, MODULE, guard.line)
+
+
+def _at_guard_start(plan: Plan, guard: Guard) -> None:
+    lines = start_once_lines(plan.names, plan.facts.indent_unit)
+
+    def change(node: cst.CSTNode) -> cst.CSTNode:
+        return _put_first(node, lines)
+
+    plan.edits.append(Rewrite(guard.line, guard.column, guard.line, guard.end_line, change))
+    _note_start(plan, MODULE, guard.line, "atexit")
+
+
+def _in_function(plan: Plan, function: FunctionFacts) -> None:
+    if function.is_async or function.is_generator:
+        plan.notes.append(f"{plan.facts.path}:{function.line}: {function.name}() cannot hold the start of tracing")
+        return
+    lines = start_once_lines(plan.names, plan.facts.indent_unit)
+    worlds = [m for m in plan.facts.mpi if m.what == "world" and m.direct and m.alone and m.function == function.name]
+    if worlds:
+        _splice(plan, worlds[-1].end_line + 1, worlds[-1].indent, lines)
+    elif function.body_line:
+        _splice(plan, function.body_line, function.body_indent, lines)
+    else:
+
+        def change(node: cst.CSTNode) -> cst.CSTNode:
+            return _put_first(node, lines)
+
+        column = len(function.indent)
+        plan.edits.append(Rewrite(function.line, column, function.line, function.end_line, change))
+    _note_start(plan, function.qualname, 0, "atexit")
+
+
+def _in_module(plan: Plan) -> None:
+    worlds = [m.end_line + 1 for m in plan.facts.mpi if m.what == "world" and not m.function and m.direct]
+    line = max([top_line(plan.facts), *worlds])
+    _splice(plan, line, "", start_once_lines(plan.names, plan.facts.indent_unit))
+    _note_start(plan, MODULE, line, "atexit")
+
+
+def _after_mpi_init(plan: Plan, starts: list[MpiStatement]) -> None:
+    for statement in starts:
+        if not statement.alone:
+            plan.notes.append(
+                f"{plan.facts.path}:{statement.first_line}: MPI starts on a line with other statements; "
+                "put it on a line of its own, so that tracing can start after it"
+            )
+            continue
+        lines = start_once_lines(plan.names, plan.facts.indent_unit)
+        _splice(plan, statement.end_line + 1, statement.indent, lines)
+        _note_start(plan, statement.function or MODULE, 0 if statement.function else statement.first_line, "atexit")
+
+
+def _before_mpi_finalize(plan: Plan, statement: MpiStatement) -> None:
+    if not statement.alone:
+        plan.notes.append(
+            f"{plan.facts.path}:{statement.first_line}: MPI ends on a line with other statements; "
+            "put it on a line of its own, so that tracing can end before it"
+        )
+        return
+    _splice(plan, statement.first_line, statement.indent, (finish_now_line(plan.names),))
+    plan.use(0 if statement.function else statement.first_line, "logger")
+
+
+def _splice(plan: Plan, line: int, indent: str, lines: tuple[str, ...]) -> None:
+    plan.edits.append(Splice(line, line, tuple(indent + text for text in lines), START_RANK))
+
+
+def _note_start(plan: Plan, function: str, first_use: int, *more: str) -> None:
+    plan.use(first_use, "logger", "enabled", *more)
+    mark = f"{plan.names.log} = {plan.names.logger}.{vocabulary.INITIALIZE}("
+    plan.sites.append(PlannedSite("lifecycle", function, "", "", 0, mark))
+    plan.is_entry = True
+    if function != MODULE:
+        plan.reserved[function] = "entry-point"
+
+
+def _reserve_callers(plan: Plan) -> None:
+    """A decorated function around the start of tracing would be logged as having begun in 1970."""
+    names = {*plan.reserved, *plan.context.entry_calls}
+    grown = bool(names)
+    while grown:
+        grown = False
+        for function in plan.facts.functions:
+            if function.qualname not in plan.reserved and any(call.name in names for call in function.calls):
+                plan.reserved[function.qualname] = "around-initialize"
+                names.add(function.name)
+                grown = True
+
+
+def _calls_entry(plan: Plan, names: list[str]) -> bool:
+    entries = {*plan.context.entry_functions, *plan.context.entry_calls}
+    return not entries.isdisjoint(names)
+
+
+def _is_last(plan: Plan, guard: Guard) -> bool:
+    return all(s.kind in ("definition", "guard") for s in plan.facts.statements if s.first_line > guard.end_line)
+
+
+# --- LibCST -----------------------------------------------------------------------------------------------------------
+
+
+def _statements(lines: tuple[str, ...]) -> list[cst.BaseStatement]:
+    import libcst as cst
+
+    return list(cst.parse_module("\n".join(lines) + "\n").body)
+
+
+def _block(body: cst.BaseSuite) -> cst.IndentedBlock:
+    """A suite as an indented block: ``if x: a; b`` has its statements on a line of their own then."""
+    import libcst as cst
+
+    if isinstance(body, cst.IndentedBlock):
+        return body
+    assert isinstance(body, cst.SimpleStatementSuite)
+    line = cst.SimpleStatementLine(body=body.body, trailing_whitespace=body.trailing_whitespace)
+    return cst.IndentedBlock(body=[line])
+
+
+def _wrap_guard(node: cst.CSTNode, before: int, start: tuple[str, ...], finish: tuple[str, ...]) -> cst.CSTNode:
+    """The guard with ``start`` after its first ``before`` statements, and the rest of its body in a ``try``."""
+    import libcst as cst
+
+    assert isinstance(node, cst.If)
+    block = _block(node.body)
+    kept, rest = block.body[:before], block.body[before:]
+    attempt = cst.Try(
+        body=cst.IndentedBlock(body=rest, footer=block.footer),
+        finalbody=cst.Finally(body=cst.IndentedBlock(body=_statements(finish))),
+    )
+    body = block.with_changes(body=[*kept, *_statements(start), attempt], footer=[])
+    return node.with_changes(body=body)
+
+
+def _put_first(node: cst.CSTNode, lines: tuple[str, ...]) -> cst.CSTNode:
+    """A block's statement with ``lines`` first in its body, behind the docstring."""
+    import libcst as cst
+
+    assert isinstance(node, (cst.If, cst.FunctionDef))
+    block = _block(node.body)
+    first = block.body[0] if isinstance(node, cst.FunctionDef) else None
+    split = 0
+    if isinstance(first, cst.SimpleStatementLine) and isinstance(first.body[0], cst.Expr):
+        value = first.body[0].value
+        split = int(isinstance(value, (cst.SimpleString, cst.ConcatenatedString)))
+    return node.with_changes(
+        body=block.with_changes(body=[*block.body[:split], *_statements(lines), *block.body[split:]])
+    )

@@ -1,0 +1,212 @@
+"""What only all files of a project together tell: a class's bases and heirs, entry points, who looks at frames.
+
+The index is built from the facts of each file. A base that comes through another module is followed through that
+module's imports; where a name is not in the index although its module is, rope is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+from dfannotate.codemods import Context
+from dfannotate.facts import ClassFacts, ModuleFacts
+from dfannotate.rules.safety import Surroundings, base_is_harmless, own_hazard
+
+_HOPS = 12
+"""How many re-exports are followed before a name counts as unknown."""
+
+
+@dataclass(frozen=True)
+class FileSummary:
+    """The part of a file's facts that other files need."""
+
+    path: str
+    module: str
+    """Dotted name under which the project imports the file."""
+    facts: ModuleFacts
+    frame_functions: frozenset[str]
+
+
+def summarize(path: str, module: str, facts: ModuleFacts) -> FileSummary:
+    """A summary is small: it travels from the process that read the file to the one that knows them all."""
+    frames = frozenset(function.name for function in facts.functions if function.looks_at_frames)
+    return FileSummary(path, module, replace(facts, functions=(), statements=()), frames)
+
+
+def module_name(path: str, packages: Iterable[str]) -> str:
+    """The dotted name of a file, ``packages`` being the folders (posix, relative as ``path`` is) with an
+    ``__init__.py``: the name begins at the outermost of them, or is the file's stem."""
+    known = packages if isinstance(packages, (set, frozenset)) else set(packages)
+    parts = list(PurePosixPath(path).with_suffix("").parts)
+    start = len(parts) - 1
+    while start > 0 and "/".join(parts[:start]) in known:
+        start -= 1
+    dotted = parts[start:]
+    if len(dotted) > 1 and dotted[-1] == "__init__":
+        dotted.pop()
+    return ".".join(dotted)
+
+
+class Project:
+    """The index. Files are known by path; several may share a module name (scripts in different folders)."""
+
+    def __init__(self, summaries: Iterable[FileSummary], console_scripts: Iterable[str] = ()) -> None:
+        self.files = {summary.path: summary for summary in summaries}
+        self.modules: dict[str, FileSummary] = {}
+        for summary in self.files.values():
+            self.modules.setdefault(summary.module, summary)
+        self.packages = frozenset(name.partition(".")[0] for name in self.modules)
+        self.frame_names = frozenset().union(*(s.frame_functions for s in self.files.values()))
+        self.outside = frozenset().union(*(s.facts.outside_hazards for s in self.files.values()))
+        self.entries = self._entries(console_scripts)
+        self._hazards = self._class_hazards()
+
+    def context(self, path: str, category: str, *, is_entry: bool) -> Context:
+        """What the plan for one file depends on."""
+        summary = self.files[path]
+        own = frozenset(name for module, name in self.entries if module == summary.module)
+        imports = summary.facts.import_map()
+        calls = frozenset(
+            target for target in imports.values() if self._follow(self._absolute(summary, target)) in self.entries
+        )
+        calls |= {f"{module}.{name}" for module, name in self.entries}
+        unsafe = {
+            klass.qualname: reason
+            for klass in summary.facts.classes
+            if (reason := self._hazards.get((path, klass.qualname)))
+        }
+        heads = {target.partition(".")[0] for target in imports.values() if not target.startswith(".")}
+        around = Surroundings(unsafe, self.frame_names, frozenset(heads - self.packages))
+        return Context(category, is_entry, own, calls, around)
+
+    # --- names ------------------------------------------------------------------------------------------------------
+
+    def _absolute(self, summary: FileSummary, name: str) -> str:
+        """A name that imports resolved, with leading dots replaced by the package they mean."""
+        if not name.startswith("."):
+            return name
+        level = len(name) - len(name.lstrip("."))
+        package = summary.module.split(".")
+        if not summary.path.endswith("__init__.py"):
+            package = package[:-1]
+        package = package[: len(package) - (level - 1)] if level > 1 else package
+        return ".".join([*package, name.lstrip(".")])
+
+    def _split(self, name: str) -> tuple[FileSummary, str] | None:
+        """A dotted name as the module of the project it begins with, and the rest."""
+        module = name
+        while module:
+            module, _, _ = module.rpartition(".")
+            if module in self.modules:
+                return self.modules[module], name[len(module) + 1 :]
+        return None
+
+    def _follow(self, name: str) -> tuple[str, str]:
+        """The module and the name where something that is imported as ``name`` is defined, re-exports followed."""
+        for _ in range(_HOPS):
+            found = self._split(name)
+            if found is None:
+                return "", name
+            summary, rest = found
+            head, dot, tail = rest.partition(".")
+            target = summary.facts.import_map().get(head)
+            if target is None:
+                return summary.module, rest
+            name = self._absolute(summary, target) + dot + tail
+        return "", name
+
+    # --- entry points -----------------------------------------------------------------------------------------------
+
+    def _entries(self, console_scripts: Iterable[str]) -> frozenset[tuple[str, str]]:
+        """(module, function) of every ``package.module:function``, where the project has the module."""
+        found = set()
+        for script in console_scripts:
+            module, _, function = script.partition(":")
+            place = self._follow(f"{module}.{function}")
+            if place[0]:
+                found.add(place)
+        return frozenset(found)
+
+    # --- classes ----------------------------------------------------------------------------------------------------
+
+    def _class_hazards(self) -> Mapping[tuple[str, str], str]:
+        """(path, qualified name) -> why methods of the class are a hazard, by itself, its bases or its heirs.
+
+        A method of a base runs on objects of an heir, so what an heir defines counts for its bases too."""
+        classes: dict[tuple[str, str], ClassFacts] = {}
+        for path, summary in self.files.items():
+            for klass in summary.facts.classes:
+                classes[path, klass.qualname] = klass
+        bases: dict[tuple[str, str], list[tuple[str, str]]] = {}
+        reasons: dict[tuple[str, str], str] = {}
+        for key, klass in classes.items():
+            reason: str | None = own_hazard(klass)
+            if reason is None and self.outside:
+                # An object from elsewhere may be one of this class: which it is cannot be told.
+                reason = "hazardous-attribute-set-outside"
+            known: list[tuple[str, str]] = []
+            for base in klass.bases:
+                place = self._class_place(key[0], klass, base, classes)
+                if place is not None and place != key:
+                    known.append(place)
+                elif place is None and not self._is_harmless(key[0], base):
+                    reason = reason or "unknown-base"
+            bases[key] = known
+            if reason:
+                reasons[key] = reason
+        inherited = _spread(reasons, bases)
+        heirs: dict[tuple[str, str], list[tuple[str, str]]] = {}
+        for key, above in bases.items():
+            for parent in above:
+                heirs.setdefault(parent, []).append(key)
+        own = {key: reason for key, reason in reasons.items() if reason != "unknown-base"}
+        return {**_spread(own, heirs), **inherited}
+
+    def _class_place(
+        self, path: str, klass: ClassFacts, base: str, classes: Mapping[tuple[str, str], ClassFacts]
+    ) -> tuple[str, str] | None:
+        scope = klass.qualname.rpartition(".")[0]
+        while True:
+            candidate = f"{scope}.{base}" if scope else base
+            if (path, candidate) in classes:
+                return path, candidate
+            if not scope:
+                break
+            scope = scope.rpartition(".")[0]
+        summary = self.files[path]
+        module, name = self._follow(self._absolute(summary, base))
+        if module and (self.modules[module].path, name) in classes:
+            return self.modules[module].path, name
+        for star in summary.facts.star_imports:
+            module, name = self._follow(f"{self._absolute(summary, star).rstrip('.')}.{base}")
+            if module and (self.modules[module].path, name) in classes:
+                return self.modules[module].path, name
+        return None
+
+    def _is_harmless(self, path: str, base: str) -> bool:
+        """Whether a base that is no class of the project is a known one, under any of its public names."""
+        if base_is_harmless(base):
+            return True
+        _, name = self._follow(self._absolute(self.files[path], base))
+        return base_is_harmless(name)
+
+
+def _spread(
+    reasons: Mapping[tuple[str, str], str], along: Mapping[tuple[str, str], list[tuple[str, str]]]
+) -> dict[tuple[str, str], str]:
+    """Give each class the reason of any that it reaches ``along`` the edges, its own first."""
+    sources: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for key, targets in along.items():
+        for target in targets:
+            sources.setdefault(target, []).append(key)
+    result = dict(reasons)
+    pending = list(reasons)
+    while pending:
+        key = pending.pop()
+        for reached in sources.get(key, ()):
+            if reached not in result:
+                result[reached] = result[key]
+                pending.append(reached)
+    return result

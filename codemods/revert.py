@@ -1,0 +1,161 @@
+"""Taking annotations out again: byte for byte where the file is as it was left, by structure where it was edited.
+
+By structure, whatever an annotation looks like goes (a decorator, a start, a finishing ``try``, the names that nothing
+uses any more); everything else, the user's edits included, stays.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from dfannotate import shapes
+from dfannotate.edits import Edit, EditError, Rewrite, Splice, apply, first_difference, undo_all
+from dfannotate.facts import logical_end
+from dfannotate.manifest import FileEntry
+from dfannotate.shapes import Names
+from dfannotate.source import Source, digest, parse_text
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+
+def exact_text(source: Source, entry: FileEntry) -> str | None:
+    """The text before annotation, where ``source`` is exactly what was written then; else None."""
+    if source.sha256 != entry.sha256_after:
+        return None
+    text = undo_all(source.text, entry.undo)
+    return text if digest(source.encode(text)) == entry.sha256_before else None
+
+
+def structural_text(source: Source, entry: FileEntry) -> str:
+    """The text without annotations, found by their structure.
+
+    Raises ``EditError`` where the result would not be the program without its annotations."""
+    names = Names(**{key: value for key, value in entry.names.items() if key in Names.__dataclass_fields__})
+    finder = _Finder(source, entry, names)
+    edits = list(finder.edits())
+    if not edits:
+        return source.text
+    text, _ = apply(source, edits)
+    try:
+        tree = parse_text(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise EditError(
+            f"{source.path}: taking the annotations out would leave a file that does not parse: {error}"
+        ) from None
+    expected = parse_text(source.text)
+    shapes.strip(expected, names, finder.lines.__contains__)
+    difference = first_difference(expected, tree)
+    if difference is not None:
+        raise EditError(f"{source.path}:{difference}: taking the annotations out would change the program")
+    return text
+
+
+class _Finder:
+    """Finds what has to go, and notes the lines of it for the self-check."""
+
+    def __init__(self, source: Source, entry: FileEntry, names: Names) -> None:
+        self.source = source
+        self.names = names
+        self.introduced = frozenset(entry.introduced)
+        self.decorated = {site.function for site in entry.sites}
+        self.lines: set[int] = set()
+
+    def edits(self) -> Iterator[Edit]:
+        yield from self._in_body(self.source.tree.body, "")
+        yield from self._unused_names()
+
+    def _in_body(self, body: list[ast.stmt], outer: str) -> Iterator[Edit]:
+        for node in body:
+            if self._is_start_or_finish(node):
+                yield self._without(node)
+                continue
+            if shapes.is_finishing_try(node, self.names):
+                assert isinstance(node, ast.Try)
+                self.lines.update((node.lineno, node.finalbody[0].lineno))
+                indent = len(self.source.lines[node.lineno - 1]) - len(self.source.lines[node.lineno - 1].lstrip())
+                yield Rewrite(node.lineno, indent, node.lineno, logical_end(node, self.source.lines), _body_of_try)
+            name = getattr(node, "name", "") if not isinstance(node, ast.ExceptHandler) else ""
+            inner = (
+                f"{outer}{name}." if isinstance(node, ast.ClassDef) else f"{outer}{name}.<locals>." if name else outer
+            )
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                yield from self._decorators(node, f"{outer}{name}")
+            for field in ("body", "orelse", "finalbody"):
+                yield from self._in_body(getattr(node, field, None) or [], inner)
+            for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+                yield from self._in_body(part.body, inner)
+
+    def _is_start_or_finish(self, node: ast.stmt) -> bool:
+        return shapes.is_start(node, self.names) or (
+            "logger" in self.introduced and shapes.is_finish_now(node, self.names)
+        )
+
+    def _decorators(self, node: ast.FunctionDef | ast.AsyncFunctionDef, qualname: str) -> Iterator[Edit]:
+        for decorator in node.decorator_list:
+            ours = "instance" in self.introduced or qualname in self.decorated
+            if ours and shapes.is_decorator(decorator, self.names):
+                self.lines.add(decorator.lineno)
+                yield Splice(decorator.lineno, (decorator.end_lineno or decorator.lineno) + 1)
+
+    def _without(self, node: ast.stmt) -> Splice:
+        self.lines.add(node.lineno)
+        return Splice(node.lineno, logical_end(node, self.source.lines) + 1)
+
+    def _unused_names(self) -> Iterator[Edit]:
+        """The instance and the imports, where nothing that stays uses them."""
+        names = self.names
+        used = {
+            node.id: True
+            for statement in self.source.tree.body
+            if not shapes.is_instance(statement, names)
+            for node in _names_outside(statement, self.lines)
+        }
+        gone: set[int] = set()
+        if "instance" in self.introduced and names.instance not in used:
+            for node in self.source.tree.body:
+                if shapes.is_instance(node, names):
+                    gone.add(node.lineno)
+                    yield self._without(node)
+        elif "instance" in self.introduced:
+            used[names.function] = True
+        for node in self.source.tree.body:
+            if shapes.is_import(node, names):
+                assert isinstance(node, (ast.Import, ast.ImportFrom))
+                local = [alias.asname or alias.name for alias in node.names]
+                ours = {getattr(names, field) for field in self.introduced}
+                if all(name in ours and name not in used for name in local):
+                    yield self._without(node)
+                    lines = self.source.lines
+                    after = logical_end(node, lines) + 1
+                    # The blank line between the import and the instance came with them.
+                    if after + 1 in gone and not lines[after - 1].strip():
+                        yield Splice(after, after + 1)
+
+
+def _names_outside(statement: ast.stmt, lines: set[int]) -> Iterator[ast.Name]:
+    """The names in a statement, those of annotations that go left out."""
+    stack: list[ast.AST] = [statement]
+    while stack:
+        node = stack.pop()
+        line = getattr(node, "lineno", 0)
+        if line in lines and isinstance(node, (ast.If, ast.Expr, ast.Attribute)):
+            continue
+        if isinstance(node, ast.Name):
+            yield node
+        stack.extend(ast.iter_child_nodes(node))
+
+
+def _body_of_try(node: cst.CSTNode) -> cst.FlattenSentinel[cst.BaseStatement]:
+    import libcst as cst
+
+    assert isinstance(node, cst.Try)
+    assert isinstance(node.body, cst.IndentedBlock)
+    statements = list(node.body.body)
+    first = statements[0]
+    leading = (*node.leading_lines, *getattr(first, "leading_lines", ()))
+    if leading:
+        statements[0] = first.with_changes(leading_lines=leading)
+    return cst.FlattenSentinel(statements)
