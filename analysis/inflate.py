@@ -1,0 +1,162 @@
+"""Concatenated gzip members, inflated block by block: what stands before a break is given, and what stands after it.
+
+The standard readers raise at the first fault and keep the last block to themselves. A killed process leaves a member
+that is cut off, a damaged copy one that is broken in the middle; in both cases every byte that can be had is wanted,
+and the place of the break.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Generator, Iterator
+from typing import Protocol, cast
+
+from isal import isal_zlib
+
+from dfannotate.analysis.traces import ProblemKind
+
+MAGIC = b"\x1f\x8b\x08"
+
+_ISAL_ERROR = cast("type[Exception]", isal_zlib.error)  # its stubs call it an instance
+_GZIP = 31  # window bits that mean "a gzip header and trailer" to zlib
+_READ = 1 << 16
+_INFLATED = 1 << 18
+_SMALL = 1 << 12
+_RESYNCS = 100
+_LINE_STARTS = b"{[]\r\n"
+
+
+class Stream(Protocol):
+    """What is read from: a binary file, or something that watches over one."""
+
+    def read(self, size: int, /) -> bytes: ...
+
+    def seek(self, offset: int, /) -> int: ...
+
+
+class Members:
+    """The members of one gzip file. ``whole`` counts those that were intact, once ``blocks`` is exhausted.
+
+    ``report`` is called with the kind, a message and the offset in bytes of each break."""
+
+    def __init__(self, stream: Stream, report: Callable[[ProblemKind, str, int], None]) -> None:
+        self.whole = 0
+        self._stream = stream
+        self._report = report
+
+    def blocks(self) -> Iterator[bytes]:
+        """The uncompressed bytes, at most 256 KiB at a time; a newline stands for each broken place."""
+        start = 0
+        for _ in range(_RESYNCS):
+            broken = yield from self._intact(start)
+            if broken is None:
+                return
+            following = yield from self._rest(*broken)
+            if following is None:
+                yield b"\n"  # what follows does not continue the line that broke off
+                following = self._next_member(broken[0] + 1)
+            if following is None:
+                return
+            start = following
+        self._report("corrupt", "too many broken places: nothing was read from here on", start)
+
+    def _intact(self, start: int) -> Generator[bytes, None, tuple[int, int] | None]:
+        """Members from ``start`` on. Returns where a broken one begins and how many bytes it gave, or None at the end
+        of the file."""
+        stream = self._stream
+        stream.seek(start)
+        position = start
+        produced = 0
+        inflater = isal_zlib.decompressobj(wbits=_GZIP)
+        inside = False  # a member
+        while block := stream.read(_READ):
+            position += len(block)
+            while block:
+                if not inside:
+                    if not block.strip(b"\0"):
+                        break  # padding, as gzip itself takes it
+                    start, produced, inside = position - len(block), 0, True
+                    if not (block.startswith(MAGIC) or MAGIC.startswith(block)):
+                        return start, 0
+                    inflater = isal_zlib.decompressobj(wbits=_GZIP)
+                try:
+                    output = inflater.decompress(block, _INFLATED)
+                    block = inflater.unconsumed_tail
+                    while output:
+                        produced += len(output)
+                        yield output
+                        # a full block of output: the input may be used up and still have more to give
+                        more = len(output) == _INFLATED and not block and not inflater.eof
+                        output = inflater.decompress(b"", _INFLATED) if more else b""
+                except _ISAL_ERROR:
+                    return start, produced
+                if inflater.eof:
+                    block = inflater.unused_data
+                    inside = False
+                    self.whole += 1
+        if inside:
+            self._cut(start, position)
+        return None
+
+    def _rest(self, start: int, produced: int) -> Generator[bytes, None, int | None]:
+        """What a broken member gives beyond the bytes it gave already, up to the very byte where it breaks.
+
+        Returns where the next member begins if this one is intact after all, else None."""
+        self._stream.seek(start)
+        position = start
+        inflater = zlib.decompressobj(_GZIP)
+        while block := self._stream.read(_SMALL):
+            before = inflater.copy()
+            try:
+                output = inflater.decompress(block)
+            except zlib.error:
+                inflater = before
+                gathered = bytearray()
+                for index in range(len(block)):
+                    try:
+                        gathered += inflater.decompress(block[index : index + 1])
+                    except zlib.error as error:
+                        position += index
+                        yield bytes(gathered[produced:])
+                        reason = str(error).removeprefix("Error -3 while decompressing data: ")
+                        self._report("corrupt", f"damaged gzip member ({reason}) from byte {start}", position)
+                        return None
+                output = bytes(gathered)
+            position += len(block) - len(inflater.unused_data)
+            if len(output) > produced:
+                yield output[produced:]
+            produced = max(0, produced - len(output))
+            if inflater.eof:
+                self.whole += 1
+                return position
+        self._cut(start, position)
+        return None
+
+    def _next_member(self, start: int) -> int | None:
+        """Where the next thing that inflates to lines begins, at or after ``start``."""
+        self._stream.seek(start)
+        position = start
+        window = b""
+        while block := self._stream.read(_READ):
+            window += block
+            found = window.find(MAGIC)
+            while found >= 0:
+                if self._begins_member(position + found):
+                    return position + found
+                found = window.find(MAGIC, found + 1)
+            kept = len(MAGIC) - 1
+            position += len(window) - kept
+            window = window[-kept:]
+            self._stream.seek(position + kept)
+        return None
+
+    def _begins_member(self, start: int) -> bool:
+        self._stream.seek(start)
+        try:
+            output = zlib.decompressobj(_GZIP).decompress(self._stream.read(_SMALL), _SMALL)
+        except zlib.error:
+            return False
+        return output[:1] != b"" and output[:1] in _LINE_STARTS
+
+    def _cut(self, start: int, end: int) -> None:
+        self._report("truncated", f"cut off in the gzip member that begins at byte {start}", end)

@@ -1,0 +1,183 @@
+"""What is known about a traced run after one pass over its files: plain values, small whatever the size of the trace.
+
+They pickle, so a file can be read in another process, and they are all that the checks get to see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+Role = Literal["main", "worker", "rank"]
+ProblemKind = Literal["unreadable", "truncated", "corrupt", "not-gzip"]
+
+MICROSECONDS: Mapping[str, float] = {"NS": 1e-3, "US": 1.0, "MS": 1e3, "SEC": 1e6}
+"""Length in microseconds of each time unit that a trace can declare."""
+
+DEFAULT_UNIT = "US"
+"""The unit of every trace that declares none (the tracer had no other before it wrote the unit down)."""
+
+
+class TraceError(Exception):
+    """A trace folder that cannot be read at all; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Tally:
+    """The events of one (category, name) in one process.
+
+    ``count`` and ``duration`` (in the unit of the trace) are of all records that could be read, an aggregated record
+    standing for as many calls as it says. ``repeated`` and ``repeated_duration`` are the part of them that repeats a
+    record read before in the same file: copies of one call, not further calls."""
+
+    count: int = 0
+    duration: int = 0
+    aggregated: int = 0
+    repeated: int = 0
+    repeated_duration: int = 0
+
+    @property
+    def calls(self) -> int:
+        """Calls that the records stand for, each once."""
+        return max(0, self.count - self.repeated)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that stopped the reading of a file, or a part of it. ``offset`` is in bytes of the file as it lies on
+    the disk, ``line`` the number of lines that were read before."""
+
+    kind: ProblemKind
+    message: str
+    offset: int
+    line: int
+
+
+@dataclass(frozen=True)
+class BadLine:
+    """A line that is not a record: its number (from 1, in the uncompressed text), why, and how it begins."""
+
+    line: int
+    reason: str
+    text: str
+
+
+@dataclass(frozen=True)
+class ProcessTrace:
+    """What one file says about one process. Times are in ``unit``, and None where no event has one."""
+
+    pid: int | None
+    ppid: int | None = None
+    host: str | None = None
+    executable: str | None = None
+    command: str | None = None
+    version: str | None = None
+    unit: str = DEFAULT_UNIT
+    first: int | None = None
+    last: int | None = None
+    events: Mapping[tuple[str, str], Tally] = field(default_factory=dict)
+    starts: int = 0
+    """Start records, copies of one record counted once."""
+    ends: int = 0
+    finalized: bool = False
+    """There is an end record of the process itself."""
+    declared_events: int | None = None
+    """Number of events that the end record claims, where it can be held against what was read."""
+    forked: tuple[int, ...] = ()
+    """Children that this process forked, as far as the trace recorded the calls."""
+    spawned: tuple[int, ...] = ()
+    """Worker processes that multiprocessing started by spawn, as far as the trace recorded their command lines."""
+    rank: int | None = None
+    bare: bool = False
+    """Of the first generations, which wrote neither start and end records nor metadata."""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        return sum(tally.count for tally in self.events.values())
+
+    @property
+    def aggregated(self) -> bool:
+        return any(tally.aggregated for tally in self.events.values())
+
+    def microseconds(self, duration: int) -> float:
+        """``duration`` of this process's clock, in microseconds."""
+        return duration * MICROSECONDS[self.unit]
+
+
+@dataclass(frozen=True)
+class FileSummary:
+    """One trace file. ``members`` is the number of whole gzip members, None for plain text."""
+
+    path: Path
+    name: str
+    """Relative to the trace folder, with ``/``."""
+    size: int = 0
+    checksum: int = 0
+    members: int | None = None
+    lines: int = 0
+    bad_lines: int = 0
+    bad_samples: tuple[BadLine, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    processes: tuple[ProcessTrace, ...] = ()
+    repeated_lines: int = 0
+    repeats_sampled: bool = False
+    """``repeated_lines`` is an estimate from a sample (the file has more events than are remembered)."""
+
+    @property
+    def empty(self) -> bool:
+        return self.size == 0 and not self.problems
+
+    @property
+    def truncated(self) -> bool:
+        return any(problem.kind == "truncated" for problem in self.problems)
+
+    @property
+    def lossy(self) -> bool:
+        """Records that were written, or should have been, cannot be read."""
+        return self.empty or bool(self.problems) or self.bad_lines > 0
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process of the run, in one file; ``trace`` says nothing but the pid for a file without a record."""
+
+    file: FileSummary
+    role: Role
+    trace: ProcessTrace
+
+
+@dataclass(frozen=True)
+class Total:
+    """The events of one (category, name) over all processes; ``count`` are calls, repeated records counted once."""
+
+    category: str
+    name: str
+    count: int
+    total_us: float
+    processes: int
+
+
+@dataclass(frozen=True)
+class Traces:
+    """A traced run: the files of one folder, sorted by name, and the processes in them."""
+
+    root: Path
+    files: tuple[FileSummary, ...]
+    processes: tuple[Process, ...]
+
+    def totals(self) -> tuple[Total, ...]:
+        """All events by (category, name), sorted."""
+        merged: dict[tuple[str, str], tuple[int, float, int]] = {}
+        for process in self.processes:
+            for key, tally in process.trace.events.items():
+                count, total, processes = merged.get(key, (0, 0.0, 0))
+                duration = process.trace.microseconds(tally.duration - tally.repeated_duration)
+                merged[key] = (count + tally.calls, total + duration, processes + 1)
+        return tuple(Total(category, name, *merged[category, name]) for category, name in sorted(merged))
+
+    def lossy_files(self) -> Iterator[FileSummary]:
+        """Files in which records are known to be missing."""
+        return (file for file in self.files if file.lossy)
