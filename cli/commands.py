@@ -48,7 +48,7 @@ def _show_version(wanted: bool) -> None:
 
 Paths = Annotated[
     list[Path] | None,
-    typer.Argument(metavar="[PATHS]...", help="Files and folders; default: the current folder.", show_default=False),
+    typer.Argument(metavar="PATHS", help="Files and folders; default: the current folder.", show_default=False),
 ]
 Check = Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 if any file would change.")]
 Diff = Annotated[bool, typer.Option("--diff", help="Print a unified diff and write nothing.")]
@@ -75,7 +75,7 @@ def _root(
         raise typer.Exit(2)
 
 
-@app.command("apply")
+@app.command("apply", short_help="Annotate a repository.")
 def _apply(
     paths: Paths = None,
     check: Check = False,
@@ -165,9 +165,9 @@ def _revert(
 
 
 # Everything after the first word belongs to the command that is run, also what looks like one of our own flags.
-@app.command("run", context_settings={"allow_interspersed_args": False})
+@app.command("run", short_help="Run a command traced.", context_settings={"allow_interspersed_args": False})
 def _run(
-    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...", help="The command and its arguments.")],
+    command: Annotated[list[str], typer.Argument(metavar="COMMAND", help="The command and its arguments, after --.")],
     trace_dir: Annotated[
         Path | None,
         typer.Option(
@@ -182,7 +182,7 @@ def _run(
     return run(command, trace_dir=trace_dir, quiet=quiet)
 
 
-@app.command("verify")
+@app.command("verify", short_help="Check a trace against what was annotated.")
 def _verify(
     trace_dir: Annotated[Path, typer.Argument(metavar="TRACE_DIR", help="The folder that the run wrote to.")],
     manifest: Manifest = None,
@@ -206,7 +206,7 @@ def _verify(
     )
 
 
-@app.command("doctor")
+@app.command("doctor", short_help="Say whether tracing works here.")
 def _doctor(output: OutputFormat = Format.text, quiet: Quiet = False) -> int:
     """Say what of dftracer is installed here, and whether tracing really works."""
     from dfannotate.cli.doctor import doctor
@@ -214,7 +214,7 @@ def _doctor(output: OutputFormat = Format.text, quiet: Quiet = False) -> int:
     return doctor(output=output.value, quiet=quiet)
 
 
-@app.command("demo")
+@app.command("demo", short_help="The whole loop on a bundled program.")
 def _demo(
     keep: Annotated[
         Path | None,

@@ -72,7 +72,7 @@ def _dispatch(arguments: list[str]) -> int:
     except typer.TyperException as error:
         context_of_error = getattr(error, "ctx", None)
         path = context_of_error.command_path if context_of_error is not None else PROGRAM
-        message = error.format_message().rstrip().rstrip(".")
+        message = error.format_message().replace("Value error, ", "").rstrip().rstrip(".")
         print(f"{path}: error: {message}. See '{path} --help'.", file=sys.stderr)
         return FAILED
     return OK if result is None else int(result)

@@ -1,0 +1,62 @@
+# Each target sets up what it needs in a virtual environment of its own, once: the stamp files tell.
+#
+#   make demo     annotate, run and verify a bundled program (installs the package and the tracer, nothing else)
+#   make test     the test suite, on all cores
+#   make check    linter, formatter, type checkers, import layers
+#   make bench    every benchmark, each beside what it is measured against
+#   make laws     apply and revert over the standard library and torch, thousands of files: minutes
+
+PYTHON ?= python3
+VENV ?= .venv
+PYTEST_ARGS ?=
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+# An editable install goes stale when dependencies, scripts or the version change, and only then.
+DECLARED := pyproject.toml src/dfannotate/__init__.py
+
+.DELETE_ON_ERROR:
+.PHONY: help demo test check bench laws clean
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+demo: $(VENV)/.tracer
+	$(BIN)/dfannotate demo
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST_ARGS)
+
+check: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/lint-imports --no-logo
+
+bench: $(VENV)/.test
+	@failed=0; for bench in tests/benchmarks/bench_*.py; do \
+	  echo "== $$bench"; $(BIN)/python "$$bench" || failed=1; \
+	done; exit $$failed
+
+laws: $(VENV)/.test
+	$(BIN)/python tests/laws.py
+
+clean:
+	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
+	  { echo "dfannotate needs Python 3.10 or newer; name one: make PYTHON=python3.12 ..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.tracer: $(DECLARED) | $(BIN)/python
+	@echo "installing dfannotate and the tracer into $(VENV)"
+	$(PIP) -e '.[tracer]'
+	@touch $@
+
+# The full set contains the small one.
+$(VENV)/.test: $(DECLARED) | $(BIN)/python
+	@echo "installing dfannotate with its test tools into $(VENV) (torch among them: this takes a while)"
+	$(PIP) -e '.[test]'
+	@touch $@ $(VENV)/.tracer
