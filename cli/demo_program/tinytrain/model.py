@@ -68,6 +68,9 @@ class Optimizer:
         self.epoch: int | None = None
         self.steps = 0
 
+    def start(self, epoch: int) -> None:
+        self.epoch = epoch
+
     def step(self) -> None:
         rate = self.rate / (1 + (self.epoch or 0))
         for position, value in enumerate(self.model.gradient):

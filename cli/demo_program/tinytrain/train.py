@@ -27,7 +27,8 @@ class Trainer:
 
     def train_epoch(self, epoch: int) -> float:
         """One pass over the data; the mean loss of its batches."""
-        self.epoch = self.optimizer.epoch = epoch
+        self.epoch = epoch
+        self.optimizer.start(epoch)
         losses = []
         for samples in self.loader:
             for batch in batches(samples, size=50):

@@ -9,7 +9,13 @@ def traced(function):
         return function(*arguments)
     return call
 
-@traced  # why: a comment on a decorator
+@traced
+def joined_names(folder):
+    lines = []
+    for name in sorted(names(folder)): lines.append(name)
+    return ",".join(lines)
+
+@functools.lru_cache(maxsize=None)  # why: a comment on a decorator
 # and one between
 def sizes(folder,
           suffix=""

@@ -13,4 +13,5 @@ if __name__ == "__main__":
     print(latin.write_names(os.path.join(out, "names.txt")))
     print(len(bom.Reader(os.path.join(out, "names.txt")).read_all()))
     print(joined.sizes(out, ".json"), joined.sizes.__doc__ == "Doc\n  string.\n")
+    print(joined.joined_names(out), joined.sizes(out, ".json"))
     print(bom.remove(os.path.join(out, "v.json")))

@@ -20,9 +20,8 @@ class Total(Stage):
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.so_far = 0
-        for attribute in sorted(vars(self)):
-            if not attribute:
-                raise AttributeError(attribute)
+        for start in (name, ""):
+            self.so_far += len(start) * 0
 
     def work(self, store: Store, key: str) -> int:
         self.so_far += store.load(key)["value"]
