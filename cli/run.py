@@ -6,6 +6,7 @@ memory. ``except Exception`` stands here and nowhere else: a file that fails sto
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
@@ -48,7 +49,9 @@ class Lanes(Generic[Item]):
             lane = loads.index(min(loads))
             self._lane[items[index]] = lane
             loads[lane] += weight + 1
-        self._executors = [ProcessPoolExecutor(max_workers=1) for _ in range(count)] if count > 1 else []
+        self._executors = (
+            [ProcessPoolExecutor(max_workers=1, initializer=_start_lane) for _ in range(count)] if count > 1 else []
+        )
 
     def __enter__(self) -> Lanes[Item]:
         return self
@@ -79,6 +82,11 @@ class Lanes(Generic[Item]):
             except BrokenProcessPool:
                 results = [Crash("the process that worked on it was killed (out of memory?)")] * len(items)
             yield from zip(items, results, strict=True)
+
+
+def _start_lane() -> None:
+    # Trees have no cycles; with the collector on, it walks the trees that are kept again and again.
+    gc.disable()
 
 
 def _run_batch(function: Callable[..., Result], calls: list[tuple[object, ...]]) -> list[Result | Crash]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from dataclasses import asdict, dataclass
 
 from dfannotate.codemods import Context, Plan, PlannedSite, make_plan
@@ -57,9 +56,7 @@ def _introduced(plan: Plan) -> tuple[str, ...]:
 def _located(plan: Plan, edited: Edited) -> tuple[Site, ...]:
     """The sites with their lines in the new text. Functions stand in the same order in both."""
     old = sorted(function.line for function in plan.facts.functions)
-    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
-    new = sorted(node.lineno for node in ast.walk(edited.tree) if isinstance(node, kinds))
-    line_of = dict(zip(old, new, strict=True))
+    line_of = dict(zip(old, edited.functions, strict=True))
     marks = _lines_with_marks([site for site in plan.sites if not site.anchor], edited)
     sites = []
     for site in plan.sites:

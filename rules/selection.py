@@ -548,7 +548,7 @@ def why_left_out(function: FunctionFacts, module: ModuleFacts) -> str | None:
         reason = _why_without_code(function)
         if reason:
             return reason
-    if function.scope == "function":
+    if "<locals>" in function.qualname:
         return "nested"
     name = function.name
     dunder = name.startswith("__") and name.endswith("__") and len(name) > 4

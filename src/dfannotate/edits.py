@@ -72,8 +72,8 @@ class Edited:
     text: str
     hunks: tuple[Hunk, ...]
     undo: tuple[Undo, ...]
-    tree: ast.Module
-    """The tree of ``text``, with the annotations taken out again by the self-check."""
+    functions: tuple[int, ...]
+    """Lines of every ``def`` of ``text``, in order."""
 
 
 def apply(source: Source, edits: Sequence[Edit]) -> tuple[str, tuple[Hunk, ...]]:
@@ -120,7 +120,7 @@ def rewrite_checked(source: Source, edits: Sequence[Edit], names: Names) -> Edit
         index = bisect.bisect_right(starts, line) - 1
         return index >= 0 and line < places[index][1]
 
-    strip(tree, names, is_new)
+    functions = strip(tree, names, is_new)
     difference = first_difference(source.tree, tree)
     if difference is not None:
         raise EditError(f"{source.path}:{difference}: self-check failed: without its annotations the program differs")
@@ -130,7 +130,7 @@ def rewrite_checked(source: Source, edits: Sequence[Edit], names: Names) -> Edit
     )
     if undo_all(text, undo) != source.text:
         raise EditError(f"{source.path}: self-check failed: the change cannot be taken back byte for byte")
-    return Edited(text, hunks, undo, tree)
+    return Edited(text, hunks, undo, tuple(sorted(functions)))
 
 
 def undo_all(text: str, undo: Sequence[Undo]) -> str:
@@ -182,24 +182,28 @@ def first_difference(old: ast.AST, new: ast.AST) -> int | None:
     """The line of ``new`` where two trees begin to differ, positions left aside; None where they are equal.
 
     The same answer as comparing ``ast.dump`` of both, without building the two strings."""
-    stack: list[tuple[object, object, int]] = [(old, new, 1)]
+    stack: list[tuple[ast.AST, ast.AST]] = [(old, new)]
     while stack:
-        a, b, line = stack.pop()
+        a, b = stack.pop()
         if a.__class__ is not b.__class__:
-            return line
-        if isinstance(a, ast.AST) and isinstance(b, ast.AST):
-            line = getattr(b, "lineno", line)
-            mine, other = a.__dict__, b.__dict__
-            for field in a._fields:
-                x, y = mine.get(field), other.get(field)
-                if x is not y:
-                    stack.append((x, y, line))
-        elif isinstance(a, list) and isinstance(b, list):
-            if len(a) != len(b):
-                return next((getattr(y, "lineno", line) for y in b[len(a) :]), line)
-            stack.extend((x, y, line) for x, y in zip(a, b, strict=True))
-        elif a != b or (isinstance(a, (float, complex)) and repr(a) != repr(b)):
-            return line
+            return getattr(b, "lineno", 1)
+        mine, other = a.__dict__, b.__dict__
+        for field in a._fields:
+            x, y = mine.get(field), other.get(field)
+            if x is y:  # None, a context, an interned name
+                continue
+            if isinstance(x, ast.AST) and isinstance(y, ast.AST):
+                stack.append((x, y))
+            elif x.__class__ is list and y.__class__ is list:
+                if len(x) != len(y):
+                    return next((n.lineno for n in y[len(x) :] if hasattr(n, "lineno")), getattr(b, "lineno", 1))
+                for one, two in zip(x, y, strict=True):
+                    if isinstance(one, ast.AST) and isinstance(two, ast.AST):
+                        stack.append((one, two))
+                    elif one != two:  # the names of a global statement
+                        return getattr(b, "lineno", 1)
+            elif x.__class__ is not y.__class__ or (x != y and repr(x) != repr(y)):
+                return getattr(b, "lineno", 1)
     return None
 
 

@@ -47,6 +47,9 @@ INSPECTING_PACKAGES = frozenset(
 )
 """Packages whose calls are remembered with the plain names they are given: they compile or inspect functions."""
 
+UNNAMED = "?"
+"""Stands for a callee, decorator or base that is no name."""
+
 _ENVIRONMENT = frozenset(
     {"os.environ", "os.putenv", "os.environb", "sys.path", "warnings", "matplotlib.use", "os.chdir"}
 )
@@ -67,7 +70,7 @@ class Parameter:
 @dataclass(frozen=True)
 class Call:
     """A call in a function's own scope. ``name`` is dotted and resolved (``numpy.load``, ``self.fh.read``); a callee
-    that is no plain name keeps its last part (``.read``)."""
+    that is no plain name keeps its last part (``.read``), and is ``UNNAMED`` where it has none (``table[key]()``)."""
 
     name: str
     line: int
@@ -495,9 +498,7 @@ class _Walk:
             self.tracer_modules.add(module)
 
     def _call(self, node: ast.Call, context: _Context) -> None:
-        name = dotted(node.func)
-        if not name:
-            return
+        name = dotted(node.func) or UNNAMED
         context.calls.append((name, node.lineno))
         last = name.rpartition(".")[2]
         if last == vocabulary.INITIALIZE:
@@ -590,11 +591,11 @@ class _Walk:
         )
 
     def _decorator(self, node: ast.expr) -> str:
-        """The decorator's resolved name, that of its callee for ``@retry(3)``; ``"?"`` for any other expression."""
+        """The decorator's resolved name, that of its callee for ``@retry(3)``; ``UNNAMED`` for any other expression."""
         while isinstance(node, ast.Call):
             node = node.func
         name = dotted(node)
-        return resolve(name, self.imports) if name else "?"
+        return resolve(name, self.imports) if name else UNNAMED
 
     def _class(self, node: ast.ClassDef, klass: _Class) -> ClassFacts:
         bases = []
@@ -603,14 +604,14 @@ class _Walk:
                 base = base.value
             if isinstance(base, ast.Call):
                 base = base.func
-            bases.append(resolve(dotted(base), self.imports) or "?")
+            bases.append(resolve(dotted(base), self.imports) or UNNAMED)
         metaclass = next((keyword.value for keyword in node.keywords if keyword.arg == "metaclass"), None)
         return ClassFacts(
             qualname=klass.qualname,
             name=node.name,
             line=node.lineno,
             bases=tuple(bases),
-            metaclass="" if metaclass is None else resolve(dotted(metaclass), self.imports) or "?",
+            metaclass="" if metaclass is None else resolve(dotted(metaclass), self.imports) or UNNAMED,
             decorators=tuple(self._decorator(decorator) for decorator in node.decorator_list),
             hazards=frozenset(klass.hazards),
             has_getattr=klass.getattr,

@@ -8,6 +8,7 @@ functions what has to go from a file that was edited since.
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
@@ -37,8 +38,9 @@ def choose_names(facts: ModuleFacts) -> Names:
     own = facts.tracer
 
     def free(wanted: str) -> str:
-        candidates = [wanted, f"_{wanted.lstrip('_')}", *(f"_{wanted.lstrip('_')}_{n}" for n in range(2, 1000))]
-        return next(name for name in candidates if name not in facts.taken)
+        private = f"_{wanted.lstrip('_')}"
+        numbered = (f"{private}_{n}" for n in itertools.count(2))
+        return next(name for name in itertools.chain((wanted, private), numbered) if name not in facts.taken)
 
     return Names(
         logger=own.logger or free(vocabulary.LOGGER),
@@ -184,8 +186,10 @@ def is_inserted_statement(node: ast.stmt, names: Names) -> bool:
     )
 
 
-def strip(tree: ast.Module, names: Names, on_line: Callable[[int], bool]) -> None:
-    """Take the annotations that begin on the given lines out of ``tree``, in place."""
+def strip(tree: ast.Module, names: Names, on_line: Callable[[int], bool]) -> list[int]:
+    """Take the annotations that begin on the given lines out of ``tree``, in place; the lines of every ``def`` there,
+    in no particular order."""
+    functions: list[int] = []
     stack: list[list[ast.stmt]] = [tree.body]
     while stack:
         body = stack.pop()
@@ -199,6 +203,8 @@ def strip(tree: ast.Module, names: Names, on_line: Callable[[int], bool]) -> Non
                 pending.extend(reversed(node.body))
                 continue
             kept.append(node)
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                functions.append(node.lineno)
             decorators: list[ast.expr] = getattr(node, "decorator_list", [])
             if decorators:
                 decorators[:] = [d for d in decorators if not (on_line(d.lineno) and is_decorator(d, names))]
@@ -209,6 +215,7 @@ def strip(tree: ast.Module, names: Names, on_line: Callable[[int], bool]) -> Non
             for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
                 stack.append(part.body)
         body[:] = kept
+    return functions
 
 
 def _is_name(node: ast.expr, name: str) -> bool:
