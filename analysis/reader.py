@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -48,7 +49,7 @@ LINE_LIMIT = 1 << 20
 _READ = 1 << 16
 _BAD_SAMPLES = 20
 _BAD_EXCERPT = 100
-_REPEAT_MEMORY = 1 << 16
+_REPEAT_MEMORY = 1 << 15
 _STRINGS = 1000
 _CHILDREN = 100_000
 _BRACKETS = b"[], \t\r\n"
@@ -81,7 +82,8 @@ _DECODER = msgspec.json.Decoder(Event, strict=False)  # not strict: numbers may 
 
 
 def find_files(path: Path) -> tuple[Path, ...]:
-    """The trace files of a folder and the folders below it, sorted; or the file itself.
+    """The trace files of a folder and the folders below it, sorted; or the file itself. A folder that cannot be listed
+    stands among them, so that reading it tells what may be missing.
 
     Raises ``TraceError`` if there is none."""
     if path.is_file():
@@ -105,7 +107,7 @@ def find_files(path: Path) -> tuple[Path, ...]:
             f" with `dfannotate run -- COMMAND`, or with {ENV_ENABLE}=1 and {ENV_LOG_FILE}={path / 'run'}; it must"
             f" initialize the tracer, and a process that logs fewer than {MINIMUM_EVENTS} events leaves no file"
         )
-    return tuple(sorted(found))
+    return tuple(sorted([*found, *(Path(error.filename) for error in unreadable)]))
 
 
 def open_traces(path: Path, *, jobs: int | None = None, progress: Callable[[int, int], None] | None = None) -> Traces:
@@ -143,7 +145,7 @@ def _summarize_parallel(
 ) -> list[FileSummary]:
     done: dict[int, FileSummary] = {}
     try:
-        with ProcessPoolExecutor(jobs) as pool:
+        with ProcessPoolExecutor(jobs, initializer=_die_of_interrupts) as pool:
             # the largest first, so that none is left alone at the end
             order = sorted(range(len(paths)), key=lambda index: -_size(paths[index]))
             futures = {pool.submit(summarize, paths[index], names[index]): index for index in order}
@@ -154,6 +156,11 @@ def _summarize_parallel(
     except BrokenProcessPool:
         pass  # a reading process was killed; what it had in hand is read here
     return [done[index] if index in done else summarize(paths[index], names[index]) for index in range(len(paths))]
+
+
+def _die_of_interrupts() -> None:
+    """An interrupt from the keyboard reaches every process; only the first is to say something about it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def summarize(path: Path, name: str | None = None) -> FileSummary:
@@ -252,7 +259,10 @@ class _Text:
                 finally:
                     self.size, self.checksum = stream.size, stream.checksum
         except OSError as error:
-            self._problem("unreadable", f"cannot be read ({error.strerror or error})", self.size)
+            if self.path.is_dir():
+                self._problem("unreadable", "this folder cannot be listed; what is in it is not part of the result", 0)
+            else:
+                self._problem("unreadable", f"cannot be read ({error.strerror or error})", self.size)
 
     def _problem(self, kind: ProblemKind, message: str, offset: int) -> None:
         self.problems.append(Problem(kind, message, offset, self.lines))
@@ -449,11 +459,11 @@ class _Summary:
         return _Tally(_is_tracers(event) or (event.cat == TRACE.libc_category and event.name == TRACE.fork_event))
 
     def _is_repeated(self, event: Event, place: int) -> bool:
-        """Whether a record with the same number, thread and times was read before.
+        """Whether a record with the same number, process, thread and times was read before.
 
         A forked child of some versions writes what its parent had buffered once more into the parent's file. Looked up
         among all events of a small file, and in a large one among an even sample of them, so that memory stays put."""
-        identity = hash((event.id, event.tid, event.ts, event.dur, event.name))
+        identity = hash((event.id, event.pid, event.tid, event.ts, event.dur, event.name))
         if identity in self._seen:
             return True
         self._seen[identity] = place

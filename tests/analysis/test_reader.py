@@ -324,6 +324,22 @@ def test_files_are_found_in_folders_below(tmp_path: Path) -> None:
     assert find_files(tmp_path / "run-b.pfw") == (tmp_path / "run-b.pfw",)
 
 
+def test_a_folder_that_cannot_be_listed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "run.pfw").write_bytes(line(1))
+    (tmp_path / "closed").mkdir()
+    (tmp_path / "closed" / "run.pfw").write_bytes(line(1))
+    scandir = os.scandir
+
+    def refuse(path: str) -> object:  # permissions do not stop root, who may run this
+        if Path(path).name == "closed":
+            raise PermissionError(13, "Permission denied", path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    traces = open_traces(tmp_path)
+    assert [(file.name, len(file.problems)) for file in traces.files] == [("closed", 1), ("run.pfw", 0)]
+
+
 @pytest.mark.parametrize("name", ["empty", "missing"])
 def test_no_trace_is_an_error_that_says_what_to_do(tmp_path: Path, name: str) -> None:
     (tmp_path / "empty").mkdir()

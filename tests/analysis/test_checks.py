@@ -1,0 +1,332 @@
+"""Each check on runs made up for it, and the way checks and expectations are found and read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dfannotate.analysis import Check, Expectation, Outcome, discover, parse_expectation
+from dfannotate.analysis import checks as checks_package
+from dfannotate.analysis.processes import assign
+from dfannotate.analysis.reader import open_traces
+from dfannotate.analysis.traces import BadLine, FileSummary, Problem, ProcessTrace, Tally, Traces
+from dfannotate.manifest import FileEntry, Manifest, Site
+
+CORPUS = Path(__file__).parents[2] / "corpus" / "traces"
+CHECKS: Mapping[str, Check] = {check.id: check for check in discover()}
+
+
+def process(
+    pid: int | None, events: Mapping[str, int] | None = None, *, finalized: bool = True, **more: object
+) -> ProcessTrace:
+    """A process that logged so many events of each ``CATEGORY:NAME``, and claims as many at its end."""
+    tallies = {}
+    for key, count in (events or {}).items():
+        category, name = key.split(":")
+        tallies[category, name] = Tally(count=count, duration=10 * count)
+    trace = ProcessTrace(
+        pid=pid,
+        host="node",
+        events=tallies,
+        starts=1,
+        ends=int(finalized),
+        finalized=finalized,
+        declared_events=sum((events or {}).values()) + 1 if finalized else None,
+    )
+    return replace(trace, **more)  # type: ignore[arg-type]  # the fields that the test is about
+
+
+def file(name: str, *processes: ProcessTrace, **more: object) -> FileSummary:
+    checksum = sum(name.encode())
+    whole = FileSummary(Path(name), name, size=100, checksum=checksum, lines=9, processes=processes)
+    return replace(whole, **more)  # type: ignore[arg-type]  # the fields that the test is about
+
+
+def empty(name: str) -> FileSummary:
+    return FileSummary(Path(name), name, processes=(ProcessTrace(None),))
+
+
+def run(*files: FileSummary) -> Traces:
+    return Traces(Path("traces"), files, assign(files))
+
+
+def manifest(*events: str) -> Manifest:
+    sites = []
+    for line, event in enumerate(events, 1):
+        category, _, name = event.partition(":")
+        sites.append(Site("decorator", name, name, category, line))
+    sites.append(Site("lifecycle", "", "", "", 99))
+    return Manifest("2.2.0", (FileEntry("app.py", "app", True, "", "", tuple(sites)),))
+
+
+def outcome(
+    check: str, traces: Traces, known: Manifest | None = None, expectations: Sequence[Expectation] = ()
+) -> Outcome:
+    return CHECKS[check].run(traces, known, expectations)
+
+
+MAIN = file("run-app.pfw", process(1, {"C:f": 3, "C:g": 2}))
+
+
+def test_checks_are_found_by_walking() -> None:
+    modules = {path.stem for path in Path(str(checks_package.__file__)).parent.glob("*.py")} - {"__init__"}
+    assert list(CHECKS) == ["integrity", "finalized", "coverage", "counts"]
+    assert modules == set(CHECKS)
+
+
+def test_a_whole_run_passes() -> None:
+    results = {
+        name: outcome(name, run(MAIN), manifest("C:f", "C:g"), [parse_expectation("C:f=3")]).status for name in CHECKS
+    }
+    assert set(results.values()) == {"pass"}
+
+
+# --- integrity ---
+
+
+@pytest.mark.parametrize(
+    ("files", "says"),
+    [
+        pytest.param([MAIN, empty("run-fork.pfw")], "1 file of 0 bytes (run-fork.pfw)", id="empty"),
+        pytest.param(
+            [file("a.pfw", process(1), problems=(Problem("truncated", "cut off", 90, 7),))],
+            "a.pfw: cut off (byte 90, after 7 whole lines)",
+            id="truncated",
+        ),
+        pytest.param(
+            [file("a.pfw", process(1), bad_lines=2, bad_samples=(BadLine(4, "not JSON", "x"),))],
+            "2 lines are not a record (the first: a.pfw line 4, not JSON)",
+            id="bad-lines",
+        ),
+        pytest.param([file("a.pfw", process(1), repeated_lines=14)], "14 records stand more than once", id="repeated"),
+        pytest.param(
+            [file("a.pfw", process(1), repeated_lines=70_000, repeats_sampled=True)],
+            "about 70000 records stand more than once",
+            id="repeated-sampled",
+        ),
+        pytest.param(
+            [file("a.pfw", process(1), checksum=5), file("b.pfw", process(1), checksum=5)],
+            "identical files: a.pfw, b.pfw",
+            id="identical",
+        ),
+        pytest.param(
+            [file("a.pfw", process(1)), file("b.pfw", process(1))],
+            "process 1 is claimed by 2 files",
+            id="claimed-twice",
+        ),
+    ],
+)
+def test_integrity_fails(files: list[FileSummary], says: str) -> None:
+    result = outcome("integrity", run(*files))
+    assert result.status == "fail"
+    assert says in result.message
+
+
+def test_one_pid_on_two_hosts_is_two_processes() -> None:
+    other = replace(process(1), host="node2")
+    assert outcome("integrity", run(file("a.pfw", process(1)), file("b.pfw", other))).status == "pass"
+
+
+# --- finalized ---
+
+
+@pytest.mark.parametrize(
+    ("files", "status", "says"),
+    [
+        pytest.param([MAIN], "pass", "every process (1)", id="finalized"),
+        pytest.param([empty("a.pfw")], "fail", "a.pfw left no end record", id="empty-file"),
+        pytest.param(
+            [MAIN, file("b.pfw", process(2, {"C:f": 1}, finalized=False))],
+            "fail",
+            "process 2 left no end record",
+            id="one-of-two",
+        ),
+        pytest.param(
+            [file("a.pfw", process(1, {"C:f": 1}, finalized=False, version="v1.0.11"))],
+            "warn",
+            "writes every event at once",
+            id="unbuffered-generation",
+        ),
+        pytest.param(
+            [file("a.pfw", process(1, {"C:f": 1}, finalized=False, version="100008"))],
+            "warn",
+            "writes every event at once",
+            id="unbuffered-generation-as-number",
+        ),
+        pytest.param(
+            [file("a.pfw", process(1, {"C:f": 1}, finalized=False, version="20003"))],
+            "fail",
+            "left no end record",
+            id="buffered-generation",
+        ),
+        pytest.param(
+            [file("a.pfw", process(1, {"C:f": 1}, finalized=False, starts=0, bare=True))],
+            "skip",
+            "neither start nor end records",
+            id="generation-without-end-records",
+        ),
+        pytest.param(
+            [file("a.pfw", process(1, {"C:f": 3}, declared_events=9))], "fail", "5 of them cannot be read", id="too-few"
+        ),
+        pytest.param(
+            [file("a.pfw", process(1, {"C:f": 3}, declared_events=3))], "warn", "1 more events than", id="too-many"
+        ),
+    ],
+)
+def test_finalized(files: list[FileSummary], status: str, says: str) -> None:
+    result = outcome("finalized", run(*files))
+    assert result.status == status
+    assert says in result.message
+
+
+# --- coverage ---
+
+LOSSY = [empty("run-0123456789abcdef-fork.pfw")]
+FORKING = file("run-app.pfw", process(1, {"C:f": 3, "C:g": 2}, forked=(77,)))
+SPAWNING = file("run-app.pfw", process(1, {"C:f": 3, "C:g": 2}, spawned=(77,)))
+CHILD = file("run-fork.pfw", process(77, {"C:h": 3}))
+
+
+@pytest.mark.parametrize(
+    ("files", "sites", "status", "says"),
+    [
+        pytest.param([MAIN], ["C:f", "C:g"], "pass", "2 of 2", id="all-fired"),
+        pytest.param([MAIN], ["C:f", "C:h"], "warn", "silent: C:h", id="one-silent"),
+        pytest.param([MAIN], ["D:f"], "fail", "none of the 1 annotated", id="other-category"),
+        pytest.param([MAIN], [], "skip", "names no annotation", id="nothing-annotated"),
+        pytest.param([MAIN, *LOSSY], ["C:f"], "fail", "are lost", id="empty-file-all-fired"),
+        pytest.param([MAIN, *LOSSY], ["C:f", "C:h"], "fail", "silent: C:h", id="empty-file-one-silent"),
+        pytest.param(LOSSY, ["C:f"], "fail", "none of the 1 annotated", id="only-an-empty-file"),
+        pytest.param([FORKING], ["C:f"], "warn", "child processes 77 left no file", id="child-absent-all-fired"),
+        pytest.param([FORKING], ["C:h"], "fail", "child processes 77 left no file", id="child-absent-one-silent"),
+        pytest.param([FORKING, CHILD], ["C:f", "C:h"], "pass", "2 of 2", id="child-there"),
+        pytest.param([SPAWNING], ["C:f", "C:h"], "fail", "child processes 77", id="spawned-child-absent"),
+    ],
+)
+def test_coverage(files: list[FileSummary], sites: list[str], status: str, says: str) -> None:
+    result = outcome("coverage", run(*files), manifest(*sites))
+    assert result.status == status
+    assert says in result.message
+
+
+@pytest.mark.parametrize(
+    ("files", "status"),
+    [
+        pytest.param([MAIN], "skip", id="nothing-to-say"),
+        pytest.param([FORKING], "fail", id="child-absent"),
+        pytest.param([MAIN, *LOSSY], "fail", id="empty-file"),
+    ],
+)
+def test_coverage_without_a_manifest(files: list[FileSummary], status: str) -> None:
+    assert outcome("coverage", run(*files)).status == status
+
+
+def test_silent_events_are_listed_with_their_places() -> None:
+    known = manifest("C:f", "C:h", "C:h")
+    result = outcome("coverage", run(MAIN), known)
+    assert result.details["silent"] == [{"category": "C", "event": "h", "places": ["app.py:2", "app.py:3"]}]
+
+
+# What the annotations of the traced program would stand for in a manifest.
+APP = ("IO:Samples.__getitem__", "IO:augment", "COMPUTE:train_step", "APP:epoch")
+
+
+@pytest.mark.parametrize(
+    ("case", "status"),
+    [
+        ("fork", "pass"),
+        ("fork-1.0.11-one-file", "pass"),
+        ("fork-2.0.3-duplicates", "pass"),
+        ("fork-2.1.0", "pass"),
+        ("fork-preload-broken", "fail"),
+        ("forkserver", "pass"),
+        ("no-finalize", "fail"),
+        ("no-metadata", "pass"),
+        ("sigkill", "fail"),
+        ("small-workers-deleted", "fail"),
+        ("spawn", "pass"),
+        ("spawn-1.0.11", "pass"),
+        ("spawn-broken", "fail"),
+        ("sigterm", "warn"),  # a loop over one function: the others are silent, and nothing is lost
+        ("aggregated", "warn"),
+    ],
+)
+def test_coverage_of_real_runs(case: str, status: str) -> None:
+    assert outcome("coverage", open_traces(CORPUS / case), manifest(*APP)).status == status
+
+
+# --- counts ---
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("IO:read=3", ("IO", "read", 3, False)),
+        ("IO:read>=3", ("IO", "read", 3, True)),
+        ("IO:a:b=3", ("IO", "a:b", 3, False)),
+        ("IO:a=b=3", ("IO", "a=b", 3, False)),
+        ("IO:a=1>=3", ("IO", "a=1", 3, True)),
+        ("*:*>=0", ("*", "*", 0, True)),
+        ("IO:f.<locals>.g=1", ("IO", "f.<locals>.g", 1, False)),
+    ],
+)
+def test_expectations_are_read(text: str, parts: tuple[str, str, int, bool]) -> None:
+    found = parse_expectation(text)
+    assert (found.category, found.name, found.count, found.at_least) == parts
+
+
+@pytest.mark.parametrize(
+    "text", ["", "IO", "IO:read", "IO:read=", "IO:read=-1", "read=3", ":read=3", "IO:=3", "IO:a=x"]
+)
+def test_other_expectations_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="CATEGORY:NAME=N"):
+        parse_expectation(text)
+
+
+@pytest.mark.parametrize(
+    ("texts", "status"),
+    [
+        ([], "skip"),
+        (["C:f=3"], "pass"),
+        (["C:f=2"], "fail"),
+        (["C:f>=2"], "pass"),
+        (["C:*=5"], "pass"),
+        (["C:[fg]=5", "?:f=3"], "pass"),
+        (["C:F=3"], "fail"),
+        (["C:nothing=0"], "pass"),
+        (["C:nothing>=1"], "fail"),
+        (["C:f=3", "C:g=3"], "fail"),
+    ],
+    ids=lambda value: " ".join(value) or "none" if isinstance(value, list) else value,
+)
+def test_counts(texts: Iterable[str], status: str) -> None:
+    result = outcome("counts", run(MAIN), None, [parse_expectation(text) for text in texts])
+    assert result.status == status
+
+
+def test_a_name_with_pattern_characters_is_matched_as_it_stands() -> None:
+    traces = run(file("a.pfw", process(1, {"C:read[0]": 2})))
+    assert outcome("counts", traces, None, [parse_expectation("C:read[0]=2")]).status == "pass"
+
+
+@pytest.mark.parametrize(
+    ("case", "expectation"),
+    [
+        ("aggregated", "IO:augment=200"),
+        ("fork-2.0.3-duplicates", "COMPUTE:train_step=8"),
+        ("fork", "IO:*=64"),
+        ("fork-1.0.11-one-file", "COMPUTE:train_step=4"),
+    ],
+)
+def test_counts_of_real_runs(case: str, expectation: str) -> None:
+    result = outcome("counts", open_traces(CORPUS / case), None, [parse_expectation(expectation)])
+    assert result.status == "pass"
+
+
+def test_what_is_only_estimated_does_not_pass() -> None:
+    trace = replace(process(1), events={("C", "f"): Tally(count=80_000, repeated=10_000)})
+    traces = run(file("a.pfw", trace, repeated_lines=10_000, repeats_sampled=True))
+    assert outcome("counts", traces, None, [parse_expectation("C:f>=1")]).status == "fail"
