@@ -15,6 +15,7 @@ from dfannotate import vocabulary
 from dfannotate.cli import files
 from dfannotate.cli.config import DEFAULT_CATEGORY, Config
 from dfannotate.cli.discover import dirty_files, find_sources
+from dfannotate.cli.locate import Locator
 from dfannotate.cli.run import Crash, Lanes
 from dfannotate.cli.show import Messages, Output, UserError, count, print_json, progress
 from dfannotate.cli.state import FOLDER, MANIFEST_NAME, project_root, state_folder
@@ -115,7 +116,8 @@ def apply(options: ApplyOptions, config: Config) -> int:
                     summaries.append(summary)
                 else:
                     failures.append(_failure(rel, summary))
-        project = Project(sorted(summaries, key=lambda summary: summary.path), _console_scripts(root))
+        summaries.sort(key=lambda summary: summary.path)
+        project = Project(summaries, _console_scripts(root), Locator(root))
         planning: dict[str, tuple[object, ...]] = {}
         for summary in summaries:
             rel = summary.path

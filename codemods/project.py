@@ -1,12 +1,13 @@
 """What only all files of a project together tell: a class's bases and heirs, entry points, who looks at frames.
 
-The index is built from the facts of each file. A base that comes through another module is followed through that
-module's imports; where a name is not in the index although its module is, rope is asked.
+The index is built from the facts of each file that is worked on. A name that comes through another module is followed
+through that module's imports; a module of the project that is not among those files is located when it is needed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
@@ -52,11 +53,20 @@ def module_name(path: str, packages: Iterable[str]) -> str:
 class Project:
     """The index. Files are known by path; several may share a module name (scripts in different folders)."""
 
-    def __init__(self, summaries: Iterable[FileSummary], console_scripts: Iterable[str] = ()) -> None:
-        self.files = {summary.path: summary for summary in summaries}
+    def __init__(
+        self,
+        summaries: Iterable[FileSummary],
+        console_scripts: Iterable[str] = (),
+        locate: Callable[[str], FileSummary | None] | None = None,
+    ) -> None:
+        """``locate`` reads a module of the project that is not among ``summaries``, by its dotted name."""
+        self.files: dict[str, FileSummary] = {}
         self.modules: dict[str, FileSummary] = {}
-        for summary in self.files.values():
-            self.modules.setdefault(summary.module, summary)
+        self._classes: dict[tuple[str, str], ClassFacts] = {}
+        self._locate = locate
+        self._located: set[str] = set()
+        for summary in summaries:
+            self._add(summary)
         self.packages = frozenset(name.partition(".")[0] for name in self.modules)
         self.frame_names = frozenset().union(*(s.frame_functions for s in self.files.values()))
         self.outside = frozenset().union(*(s.facts.outside_hazards for s in self.files.values()))
@@ -92,30 +102,52 @@ class Project:
         if not summary.path.endswith("__init__.py"):
             package = package[:-1]
         package = package[: len(package) - (level - 1)] if level > 1 else package
-        return ".".join([*package, name.lstrip(".")])
+        return ".".join([*package, name.lstrip(".")]).rstrip(".")
 
     def _split(self, name: str) -> tuple[FileSummary, str] | None:
         """A dotted name as the module of the project it begins with, and the rest."""
         module = name
         while module:
             module, _, _ = module.rpartition(".")
-            if module in self.modules:
+            if module in self.modules or self._find(module):
                 return self.modules[module], name[len(module) + 1 :]
         return None
 
-    def _follow(self, name: str) -> tuple[str, str]:
-        """The module and the name where something that is imported as ``name`` is defined, re-exports followed."""
-        for _ in range(_HOPS):
-            found = self._split(name)
-            if found is None:
-                return "", name
-            summary, rest = found
-            head, dot, tail = rest.partition(".")
-            target = summary.facts.import_map().get(head)
-            if target is None:
-                return summary.module, rest
-            name = self._absolute(summary, target) + dot + tail
-        return "", name
+    def _add(self, summary: FileSummary) -> None:
+        known = self.files.setdefault(summary.path, summary)
+        self.modules.setdefault(summary.module, known)
+        for klass in known.facts.classes:
+            self._classes[known.path, klass.qualname] = klass
+
+    def _find(self, module: str) -> bool:
+        """Whether the project has ``module`` after all; it is in the index then."""
+        if self._locate is None or not module or module in self._located:
+            return False
+        self._located.add(module)
+        if module.partition(".")[0] in sys.stdlib_module_names:
+            return False
+        summary = self._locate(module)
+        if summary is not None:
+            self._add(summary)
+        return module in self.modules
+
+    def _follow(self, name: str, hops: int = _HOPS) -> tuple[str, str]:
+        """The module and the name where something that is imported as ``name`` is defined, re-exports followed; ``""``
+        and the name as far as it was followed where that leads out of the project."""
+        found = self._split(name)
+        if found is None or not hops:
+            return "", name
+        summary, rest = found
+        head, dot, tail = rest.partition(".")
+        target = summary.facts.import_map().get(head)
+        if target is not None:
+            return self._follow(self._absolute(summary, target) + dot + tail, hops - 1)
+        if (summary.path, head) not in self._classes:
+            for star in summary.facts.star_imports:
+                module, name = self._follow(f"{self._absolute(summary, star)}.{rest}", hops - 1)
+                if module and (self.modules[module].path, name.partition(".")[0]) in self._classes:
+                    return module, name
+        return summary.module, rest
 
     # --- entry points -----------------------------------------------------------------------------------------------
 
@@ -135,27 +167,25 @@ class Project:
         """(path, qualified name) -> why methods of the class are a hazard, by itself, its bases or its heirs.
 
         A method of a base runs on objects of an heir, so what an heir defines counts for its bases too."""
-        classes: dict[tuple[str, str], ClassFacts] = {}
-        for path, summary in self.files.items():
-            for klass in summary.facts.classes:
-                classes[path, klass.qualname] = klass
         bases: dict[tuple[str, str], list[tuple[str, str]]] = {}
         reasons: dict[tuple[str, str], str] = {}
-        for key, klass in classes.items():
-            reason: str | None = own_hazard(klass)
-            if reason is None and self.outside:
-                # An object from elsewhere may be one of this class: which it is cannot be told.
-                reason = "hazardous-attribute-set-outside"
-            known: list[tuple[str, str]] = []
-            for base in klass.bases:
-                place = self._class_place(key[0], klass, base, classes)
-                if place is not None and place != key:
-                    known.append(place)
-                elif place is None and not self._is_harmless(key[0], base):
-                    reason = reason or "unknown-base"
-            bases[key] = known
-            if reason:
-                reasons[key] = reason
+        while pending := [key for key in self._classes if key not in bases]:  # a base may bring its module in
+            for key in pending:
+                klass = self._classes[key]
+                reason: str | None = own_hazard(klass)
+                if reason is None and self.outside:
+                    # An object from elsewhere may be one of this class: which it is cannot be told.
+                    reason = "hazardous-attribute-set-outside"
+                known: list[tuple[str, str]] = []
+                for base in klass.bases:
+                    place = self._class_place(key[0], klass, base)
+                    if place is not None and place != key:
+                        known.append(place)
+                    elif place is None and not self._is_harmless(key[0], base):
+                        reason = reason or "unknown-base"
+                bases[key] = known
+                if reason:
+                    reasons[key] = reason
         inherited = _spread(reasons, bases)
         heirs: dict[tuple[str, str], list[tuple[str, str]]] = {}
         for key, above in bases.items():
@@ -164,24 +194,22 @@ class Project:
         own = {key: reason for key, reason in reasons.items() if reason != "unknown-base"}
         return {**_spread(own, heirs), **inherited}
 
-    def _class_place(
-        self, path: str, klass: ClassFacts, base: str, classes: Mapping[tuple[str, str], ClassFacts]
-    ) -> tuple[str, str] | None:
+    def _class_place(self, path: str, klass: ClassFacts, base: str) -> tuple[str, str] | None:
         scope = klass.qualname.rpartition(".")[0]
         while True:
             candidate = f"{scope}.{base}" if scope else base
-            if (path, candidate) in classes:
+            if (path, candidate) in self._classes:
                 return path, candidate
             if not scope:
                 break
             scope = scope.rpartition(".")[0]
         summary = self.files[path]
         module, name = self._follow(self._absolute(summary, base))
-        if module and (self.modules[module].path, name) in classes:
+        if module and (self.modules[module].path, name) in self._classes:
             return self.modules[module].path, name
         for star in summary.facts.star_imports:
-            module, name = self._follow(f"{self._absolute(summary, star).rstrip('.')}.{base}")
-            if module and (self.modules[module].path, name) in classes:
+            module, name = self._follow(f"{self._absolute(summary, star)}.{base}")
+            if module and (self.modules[module].path, name) in self._classes:
                 return self.modules[module].path, name
         return None
 

@@ -359,7 +359,7 @@ def test_nested() -> None:
     assert verdicts(source) == {
         "outer": None,
         "outer.<locals>.inner": "nested",
-        "outer.<locals>.Local.load": None,
+        "outer.<locals>.Local.load": "nested",
     }
 
 
