@@ -1,0 +1,86 @@
+"""Output helpers: colour and progress on a terminal only, results that any reader can take."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dfannotate.cli.show import Messages, paint, print_json, progress, shown
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("variables", "colour"),
+    [
+        ({"TERM": "xterm"}, True),
+        ({"TERM": "xterm", "NO_COLOR": ""}, True),  # the convention: set and not empty
+        ({"TERM": "xterm", "NO_COLOR": "1"}, False),
+        ({"TERM": "dumb"}, False),
+    ],
+    ids=["terminal", "no-color-empty", "no-color", "dumb"],
+)
+def test_colour_on_a_terminal(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], colour: bool) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert (paint("no", "red", Terminal()) != "no") is colour
+    assert paint("no", "red", io.StringIO()) == "no"
+
+
+def test_quiet_drops_notes_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    for quiet in (False, True):
+        messages = Messages(quiet)
+        messages.note("note")
+        messages.warning("look")
+        messages.error("no")
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == "note\nwarning: look\nerror: no\nwarning: look\nerror: no\n"
+
+
+def test_json_is_one_object_in_the_order_given(capsys: pytest.CaptureFixture[str]) -> None:
+    value = {"b": 1, "a": {"path": "größe\udcff.py"}}
+    print_json(value)
+    out = capsys.readouterr().out
+    assert out.isascii()
+    assert json.loads(out) == value
+    assert list(json.loads(out)) == ["b", "a"]
+
+
+def test_paths_are_shown_as_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert shown(tmp_path / "a" / "b.py") == "a/b.py"
+    assert shown(Path("a/b.py")) == "a/b.py"
+    assert shown(tmp_path.parent / "c.py") == str(tmp_path.parent / "c.py")
+
+
+def test_progress_is_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    for quiet, total in ((True, 3), (False, 0)):
+        with progress("reading", total, quiet=quiet) as advance:
+            advance(1)
+        assert terminal.getvalue() == ""
+    with progress("reading", 3) as advance:
+        advance(3)
+    assert "reading" in terminal.getvalue()
+
+
+def test_without_a_terminal_rich_is_not_imported() -> None:
+    code = (
+        "import sys; from dfannotate.cli.show import progress\n"
+        "with progress('reading', 3) as advance: advance(3)\n"
+        "sys.exit('rich' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
