@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal, TextIO
 
 Output = Literal["text", "json"]
@@ -62,14 +61,6 @@ def print_json(value: dict[str, Any]) -> None:
 def count(number: int, noun: str) -> str:
     """``1 file``, ``2 files``."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def shown(path: Path) -> str:
-    """``path`` as a user would type it: relative to the current folder where it lies below it, else as it is."""
-    try:
-        return os.fspath(path.relative_to(Path.cwd())) if path.is_absolute() else os.fspath(path)
-    except (ValueError, OSError):  # elsewhere, or the current folder is gone
-        return os.fspath(path)
 
 
 @contextmanager

@@ -6,11 +6,10 @@ import io
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from dfannotate.cli.show import Messages, paint, print_json, progress, shown
+from dfannotate.cli.show import Messages, paint, print_json, progress
 
 
 class Terminal(io.StringIO):
@@ -55,13 +54,6 @@ def test_json_is_one_object_in_the_order_given(capsys: pytest.CaptureFixture[str
     assert out.isascii()
     assert json.loads(out) == value
     assert list(json.loads(out)) == ["b", "a"]
-
-
-def test_paths_are_shown_as_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert shown(tmp_path / "a" / "b.py") == "a/b.py"
-    assert shown(Path("a/b.py")) == "a/b.py"
-    assert shown(tmp_path.parent / "c.py") == str(tmp_path.parent / "c.py")
 
 
 def test_progress_is_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
