@@ -15,13 +15,13 @@ from dfannotate import vocabulary
 from dfannotate.cli import files
 from dfannotate.cli.config import DEFAULT_CATEGORY, Config
 from dfannotate.cli.discover import dirty_files, find_sources
-from dfannotate.cli.locate import Locator
+from dfannotate.cli.locate import Locator, module_name
 from dfannotate.cli.run import Crash, Lanes
 from dfannotate.cli.show import Messages, Output, UserError, count, print_json, progress
 from dfannotate.cli.state import FOLDER, MANIFEST_NAME, project_root, state_folder
 from dfannotate.codemods import Context
 from dfannotate.codemods.annotate import annotate
-from dfannotate.codemods.project import FileSummary, Project, module_name, summarize
+from dfannotate.codemods.project import FileSummary, Project, summarize
 from dfannotate.codemods.revert import exact_text, structural_text
 from dfannotate.edits import EditError, unified_diff
 from dfannotate.facts import ModuleFacts, find_facts
@@ -103,12 +103,11 @@ def apply(options: ApplyOptions, config: Config) -> int:
     failures: list[Failure] = []
     left_out: dict[str, str] = {}
     outcomes: dict[str, Outcome] = {}
-    modules = _module_names(shown, root)
     known = old.by_path()
     weights = [path.stat().st_size if path.is_file() else 0 for path in shown.values()]
     with Lanes(list(shown), weights, options.jobs) as lanes:
         summaries: list[FileSummary] = []
-        reading = {rel: (str(path), modules[rel], known.get(rel)) for rel, path in shown.items()}
+        reading = {rel: (str(path), module_name(path), known.get(rel)) for rel, path in shown.items()}
         with progress("reading", len(shown), quiet=options.quiet) as advance:
             for rel, summary in lanes.map(read_file, reading):
                 advance(1)
@@ -207,20 +206,6 @@ def _diff(rel: str, read: _Read, text: str, hunks: Any) -> str:
 
 def _relative(path: Path, root: Path) -> str:
     return Path(os.path.relpath(path, root)).as_posix()
-
-
-def _module_names(shown: Mapping[str, Path], root: Path) -> dict[str, str]:
-    packages: dict[str, bool] = {}
-
-    def note(folder: str) -> None:
-        while folder and folder not in packages:
-            packages[folder] = (root / folder / "__init__.py").is_file()
-            folder = folder.rpartition("/")[0]
-
-    for rel in shown:
-        note(rel.rpartition("/")[0])
-    known = {folder for folder, is_package in packages.items() if is_package}
-    return {rel: module_name(rel, known) for rel in shown}
 
 
 def _category(rel: str, root: Path, wanted: str) -> str:

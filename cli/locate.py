@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,22 @@ from dfannotate.source import ParseFailure, read_source
 
 if TYPE_CHECKING:
     from rope.base.project import Project as RopeProject
+
+
+@cache
+def _is_package(folder: Path) -> bool:
+    return (folder / "__init__.py").is_file()
+
+
+def module_name(path: Path) -> str:
+    """The dotted name under which a file is imported: it begins at the outermost of the packages that the file lies
+    in, or is the file's stem."""
+    parts = [] if path.name == "__init__.py" and _is_package(path.parent) else [path.stem]
+    folder = path.parent
+    while _is_package(folder):
+        parts.insert(0, folder.name)
+        folder = folder.parent
+    return ".".join(parts)
 
 
 class Locator:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
 
 from dfannotate.codemods import Context
 from dfannotate.facts import ClassFacts, ModuleFacts
@@ -34,20 +33,6 @@ def summarize(path: str, module: str, facts: ModuleFacts) -> FileSummary:
     """A summary is small: it travels from the process that read the file to the one that knows them all."""
     frames = frozenset(function.name for function in facts.functions if function.looks_at_frames)
     return FileSummary(path, module, replace(facts, functions=(), statements=()), frames)
-
-
-def module_name(path: str, packages: Iterable[str]) -> str:
-    """The dotted name of a file, ``packages`` being the folders (posix, relative as ``path`` is) with an
-    ``__init__.py``: the name begins at the outermost of them, or is the file's stem."""
-    known = packages if isinstance(packages, (set, frozenset)) else set(packages)
-    parts = list(PurePosixPath(path).with_suffix("").parts)
-    start = len(parts) - 1
-    while start > 0 and "/".join(parts[:start]) in known:
-        start -= 1
-    dotted = parts[start:]
-    if len(dotted) > 1 and dotted[-1] == "__init__":
-        dotted.pop()
-    return ".".join(dotted)
 
 
 class Project:
