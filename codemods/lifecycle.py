@@ -8,16 +8,14 @@ starts after MPI and ends before it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import replace
+from typing import ClassVar
 
 from dfannotate import vocabulary
 from dfannotate.codemods import Codemod, Plan, PlannedSite, top_line
-from dfannotate.edits import Rewrite, Splice
-from dfannotate.facts import FunctionFacts, Guard, MpiStatement
+from dfannotate.edits import Indent, Splice
+from dfannotate.facts import Block, FunctionFacts, Guard, MpiStatement
 from dfannotate.shapes import finish_lines, finish_now_line, start_lines, start_once_lines
-
-if TYPE_CHECKING:
-    import libcst as cst
 
 START_RANK = 0
 """Behind the imports, where both stand at the same line."""
@@ -66,45 +64,31 @@ class Lifecycle(Codemod):
 
 def _in_guard(plan: Plan, guard: Guard) -> None:
     worlds = [m.first_line for m in plan.facts.mpi if m.what == "world" and guard.line < m.first_line <= guard.end_line]
-    before = sum(statement.first_line <= max(worlds, default=0) for statement in guard.body)
-    if before == len(guard.body):
-        before = 0
+    rest = [statement for statement in guard.body if statement.first_line > max(worlds, default=0)]
+    first = rest[0].first_line if rest and not guard.block.broken else guard.block.first
+    block = replace(guard.block, first=first)
     names, unit = plan.names, plan.facts.indent_unit
-
-    def change(node: cst.CSTNode) -> cst.CSTNode:
-        return _wrap_guard(node, before, start_lines(names, unit), finish_lines(names, unit))
-
-    plan.edits.append(Rewrite(guard.line, guard.column, guard.line, guard.end_line, change))
+    before = (*start_lines(names, unit), "try:")
+    after = ("finally:", *(unit + line for line in finish_lines(names, unit)))
+    _wrap(plan, block, before, after)
     _note_start(plan, MODULE, guard.line)
 
 
 def _at_guard_start(plan: Plan, guard: Guard) -> None:
-    lines = start_once_lines(plan.names, plan.facts.indent_unit)
-
-    def change(node: cst.CSTNode) -> cst.CSTNode:
-        return _put_first(node, lines)
-
-    plan.edits.append(Rewrite(guard.line, guard.column, guard.line, guard.end_line, change))
+    _put_first(plan, guard.block, start_once_lines(plan.names, plan.facts.indent_unit))
     _note_start(plan, MODULE, guard.line, "atexit")
 
 
 def _in_function(plan: Plan, function: FunctionFacts) -> None:
-    if function.is_async or function.is_generator:
+    if function.is_async or function.is_generator or function.block is None:
         plan.notes.append(f"{plan.facts.path}:{function.line}: {function.name}() cannot hold the start of tracing")
         return
     lines = start_once_lines(plan.names, plan.facts.indent_unit)
     worlds = [m for m in plan.facts.mpi if m.what == "world" and m.direct and m.alone and m.function == function.name]
     if worlds:
         _splice(plan, worlds[-1].end_line + 1, worlds[-1].indent, lines)
-    elif function.body_line:
-        _splice(plan, function.body_line, function.body_indent, lines)
     else:
-
-        def change(node: cst.CSTNode) -> cst.CSTNode:
-            return _put_first(node, lines)
-
-        column = len(function.indent)
-        plan.edits.append(Rewrite(function.line, column, function.line, function.end_line, change))
+        _put_first(plan, function.block, lines)
     _note_start(plan, function.qualname, 0, "atexit")
 
 
@@ -174,52 +158,17 @@ def _is_last(plan: Plan, guard: Guard) -> bool:
     return all(s.kind in ("definition", "guard") for s in plan.facts.statements if s.first_line > guard.end_line)
 
 
-# --- LibCST -----------------------------------------------------------------------------------------------------------
+def _wrap(plan: Plan, block: Block, before: tuple[str, ...], after: tuple[str, ...]) -> None:
+    """Move a block in, between the given lines at its old level."""
+    lines = [tuple(block.prefix + line for line in part) for part in (before, after)]
+    unit = plan.facts.indent_unit
+    plan.edits.append(Indent(block.first, block.last, block.prefix, unit, lines[0], lines[1], block.broken))
 
 
-def _statements(lines: tuple[str, ...]) -> list[cst.BaseStatement]:
-    import libcst as cst
-
-    return list(cst.parse_module("\n".join(lines) + "\n").body)
-
-
-def _block(body: cst.BaseSuite) -> cst.IndentedBlock:
-    """A suite as an indented block: ``if x: a; b`` has its statements on a line of their own then."""
-    import libcst as cst
-
-    if isinstance(body, cst.IndentedBlock):
-        return body
-    assert isinstance(body, cst.SimpleStatementSuite)
-    line = cst.SimpleStatementLine(body=body.body, trailing_whitespace=body.trailing_whitespace)
-    return cst.IndentedBlock(body=[line])
-
-
-def _wrap_guard(node: cst.CSTNode, before: int, start: tuple[str, ...], finish: tuple[str, ...]) -> cst.CSTNode:
-    """The guard with ``start`` after its first ``before`` statements, and the rest of its body in a ``try``."""
-    import libcst as cst
-
-    assert isinstance(node, cst.If)
-    block = _block(node.body)
-    kept, rest = block.body[:before], block.body[before:]
-    attempt = cst.Try(
-        body=cst.IndentedBlock(body=rest, footer=block.footer),
-        finalbody=cst.Finally(body=cst.IndentedBlock(body=_statements(finish))),
-    )
-    body = block.with_changes(body=[*kept, *_statements(start), attempt], footer=[])
-    return node.with_changes(body=body)
-
-
-def _put_first(node: cst.CSTNode, lines: tuple[str, ...]) -> cst.CSTNode:
-    """A block's statement with ``lines`` first in its body, behind the docstring."""
-    import libcst as cst
-
-    assert isinstance(node, (cst.If, cst.FunctionDef))
-    block = _block(node.body)
-    first = block.body[0] if isinstance(node, cst.FunctionDef) else None
-    split = 0
-    if isinstance(first, cst.SimpleStatementLine) and isinstance(first.body[0], cst.Expr):
-        value = first.body[0].value
-        split = int(isinstance(value, (cst.SimpleString, cst.ConcatenatedString)))
-    return node.with_changes(
-        body=block.with_changes(body=[*block.body[:split], *_statements(lines), *block.body[split:]])
-    )
+def _put_first(plan: Plan, block: Block, lines: tuple[str, ...]) -> None:
+    """Put lines before a block; one that stands behind its header's colon gets a line of its own."""
+    if block.broken:
+        first = tuple(block.prefix + line for line in lines)
+        plan.edits.append(Indent(block.first, block.last, block.prefix, "", first, (), block.broken))
+    else:
+        _splice(plan, block.first, block.prefix, lines)

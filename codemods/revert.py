@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from dfannotate import shapes
-from dfannotate.edits import Edit, EditError, Rewrite, Splice, apply, first_difference, undo_all
-from dfannotate.facts import logical_end
+from dfannotate.edits import Edit, EditError, Indent, Splice, apply, first_difference, undo_all
+from dfannotate.facts import first_line, logical_end
 from dfannotate.manifest import FileEntry
 from dfannotate.shapes import Names
 from dfannotate.source import Source, digest, parse_text
-
-if TYPE_CHECKING:
-    import libcst as cst
 
 
 def exact_text(source: Source, entry: FileEntry) -> str | None:
@@ -72,11 +68,8 @@ class _Finder:
             if self._is_start_or_finish(node):
                 yield self._without(node)
                 continue
-            if shapes.is_finishing_try(node, self.names):
-                assert isinstance(node, ast.Try)
-                self.lines.update((node.lineno, node.finalbody[0].lineno))
-                indent = len(self.source.lines[node.lineno - 1]) - len(self.source.lines[node.lineno - 1].lstrip())
-                yield Rewrite(node.lineno, indent, node.lineno, logical_end(node, self.source.lines), _body_of_try)
+            if shapes.is_finishing_try(node, self.names) or shapes.is_region(node, self.names):
+                yield from self._unwrapped(node)  # type: ignore[arg-type]
             name = getattr(node, "name", "") if not isinstance(node, ast.ExceptHandler) else ""
             inner = (
                 f"{outer}{name}." if isinstance(node, ast.ClassDef) else f"{outer}{name}.<locals>." if name else outer
@@ -87,6 +80,21 @@ class _Finder:
                 yield from self._in_body(getattr(node, field, None) or [], inner)
             for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
                 yield from self._in_body(part.body, inner)
+
+    def _unwrapped(self, node: ast.Try | ast.With) -> Iterator[Edit]:
+        """The body of a ``try`` or ``with`` of ours one level out, without what stands around it."""
+        lines = self.source.lines
+        first, last = first_line(node.body[0], lines), logical_end(node.body[-1], lines)
+        margin = _blank(lines[node.lineno - 1])
+        inner = _blank(lines[first - 1])
+        self.lines.add(node.lineno)
+        yield Splice(node.lineno, node.lineno + 1)
+        yield Indent(first, last, margin, inner[len(margin) :], out=True)
+        if isinstance(node, ast.Try):
+            end = logical_end(node.finalbody[-1], lines)
+            start = next(n for n in range(last + 1, end) if lines[n - 1].split("#")[0].strip() == "finally:")
+            self.lines.add(node.finalbody[0].lineno)
+            yield Splice(start, end + 1)
 
     def _is_start_or_finish(self, node: ast.stmt) -> bool:
         return shapes.is_start(node, self.names) or (
@@ -148,14 +156,5 @@ def _names_outside(statement: ast.stmt, lines: set[int]) -> Iterator[ast.Name]:
         stack.extend(ast.iter_child_nodes(node))
 
 
-def _body_of_try(node: cst.CSTNode) -> cst.FlattenSentinel[cst.BaseStatement]:
-    import libcst as cst
-
-    assert isinstance(node, cst.Try)
-    assert isinstance(node.body, cst.IndentedBlock)
-    statements = list(node.body.body)
-    first = statements[0]
-    leading = (*node.leading_lines, *getattr(first, "leading_lines", ()))
-    if leading:
-        statements[0] = first.with_changes(leading_lines=leading)
-    return cst.FlattenSentinel(statements)
+def _blank(line: str) -> str:
+    return line[: len(line) - len(line.lstrip(" \t\f"))]

@@ -1,8 +1,9 @@
-"""The one place where text is rewritten: line edits outside, LibCST inside the statements that change shape.
+"""The one place where text is rewritten.
 
-A ``Splice`` puts whole lines in (or takes them out); a ``Rewrite`` changes one statement by a function of its LibCST
-node. LibCST parses only the lines of the outermost statement that holds a rewrite (a *chunk*), and the functions of
-nested rewrites compose, innermost first. Bytes outside are never touched. The result carries its own inverse.
+Every edit comes down to stretches of text that are replaced: whole lines put in (``Splice``), a body moved one level
+in or out (``Indent``), an expression changed by way of its LibCST node (``Rewrite``). All planned edits of a file are
+made in one pass; those inside a moved body move with it. Bytes outside are never touched, so comments, odd spacing and
+line ends survive by construction. The result carries its own inverse.
 """
 
 from __future__ import annotations
@@ -11,19 +12,13 @@ import ast
 import bisect
 import itertools
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING
 
 from dfannotate.manifest import Undo
 from dfannotate.shapes import Names, strip
 from dfannotate.source import Source, parse_text, split_lines
-
-if TYPE_CHECKING:
-    import libcst as cst
-
-    Change = Callable[[cst.CSTNode], cst.CSTNode | cst.FlattenSentinel[cst.BaseStatement]]
 
 
 class EditError(Exception):
@@ -42,18 +37,25 @@ class Splice:
 
 
 @dataclass(frozen=True)
-class Rewrite:
-    """The statement that begins at ``line`` and ``column`` (in characters, of its keyword) and whose lines are
-    ``first_line`` to ``end_line`` becomes ``change(node)``."""
+class Indent:
+    """Lines ``first`` to ``last`` (inclusive), the whole body of a block whose lines begin with ``prefix``, move in by
+    ``unit`` (out, with ``out``), between the lines ``before`` and ``after``, which do not move.
 
-    line: int
-    column: int
-    first_line: int
-    end_line: int
-    change: Change
+    Lines within a string stay, and so do those that lie left of the block (comments, continuation lines).
+    ``broken`` is the column where the body begins behind its header's colon, on the line of the header; 0 where it
+    begins on a line of its own."""
+
+    first: int
+    last: int
+    prefix: str
+    unit: str
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    broken: int = 0
+    out: bool = False
 
 
-Edit = Splice | Rewrite
+Edit = Splice | Indent
 
 
 @dataclass(frozen=True)
@@ -79,28 +81,14 @@ class Edited:
 def apply(source: Source, edits: Sequence[Edit]) -> tuple[str, tuple[Hunk, ...]]:
     """The text of ``source`` with all edits made, and the hunks that do it.
 
-    Raises ``EditError`` where edits overlap or LibCST does not parse a chunk."""
-    lines = source.lines
-    hunks: list[Hunk] = []
-    rewrites = sorted((e for e in edits if isinstance(e, Rewrite)), key=lambda e: (e.first_line, -e.end_line))
-    splices = sorted((e for e in edits if isinstance(e, Splice)), key=lambda e: (e.line, e.rank))
-    chunks: list[tuple[int, int, list[Rewrite]]] = []
-    for rewrite in rewrites:
-        if chunks and rewrite.first_line <= chunks[-1][1]:
-            start, end, inside = chunks[-1]
-            chunks[-1] = (start, max(end, rewrite.end_line), [*inside, rewrite])
-        else:
-            chunks.append((rewrite.first_line, rewrite.end_line, [rewrite]))
-    for start, end, inside in chunks:
-        within = [s for s in splices if start < s.line <= end]
-        splices = [s for s in splices if s not in within]
-        hunks.append(_rewrite_chunk(source, start, end, inside, within))
-    hunks.extend(_splice_hunks(source, splices))
-    hunks.sort(key=lambda hunk: (hunk.start, hunk.end))
-    for before, after in itertools.pairwise(hunks):
+    Raises ``EditError`` where edits overlap."""
+    stretches = sorted(_Stretches(source, edits).all(), key=lambda s: (s.start, s.order))
+    for before, after in itertools.pairwise(stretches):
         if after.start < before.end:
-            raise EditError(f"{source.path}:{after.start}: two changes of the same lines")
-    return "".join(_assemble(lines, hunks)), tuple(hunks)
+            line = bisect.bisect_right(_line_starts(source.lines), after.start)
+            raise EditError(f"{source.path}:{line}: two changes of the same text")
+    hunks = tuple(_hunks(source, stretches))
+    return "".join(_assemble(source.lines, hunks)), hunks
 
 
 def rewrite_checked(source: Source, edits: Sequence[Edit], names: Names) -> Edited:
@@ -207,38 +195,165 @@ def first_difference(old: ast.AST, new: ast.AST) -> int | None:
     return None
 
 
-# --- hunks ------------------------------------------------------------------------------------------------------------
+# --- from edits to stretches of text, from those to hunks -------------------------------------------------------------
 
 
-def _splice_hunks(source: Source, splices: Sequence[Splice]) -> Iterable[Hunk]:
-    """One hunk for all splices of the same lines; what goes behind a last line without newline takes it along."""
-    lines, index = source.lines, 0
-    while index < len(splices):
-        first = splices[index]
-        texts: list[str] = []
-        end = first.end
-        while index < len(splices) and splices[index].line == first.line:
-            texts.extend(splices[index].lines)
-            end = max(end, splices[index].end)
+@dataclass(frozen=True)
+class _Stretch:
+    """Text from offset ``start`` to ``end`` becomes ``text``; insertions at one offset stand in ``order``."""
+
+    start: int
+    end: int
+    order: tuple[int, int]
+    text: str
+
+
+_AFTER, _BEFORE, _LINES, _MARGIN = range(4)
+"""What is put in at one offset, in this order: what closes the block above, what opens one, lines, white space."""
+
+
+def _line_starts(lines: Sequence[str]) -> list[int]:
+    return [0, *itertools.accumulate(map(len, lines))]
+
+
+class _Stretches:
+    """Turns the edits of one file into stretches."""
+
+    def __init__(self, source: Source, edits: Sequence[Edit]) -> None:
+        self.source = source
+        self.lines = source.lines
+        self.starts = _line_starts(self.lines)
+        self.splices = [edit for edit in edits if isinstance(edit, Splice)]
+        # Outer blocks before the blocks in them.
+        self.blocks = sorted(
+            (e for e in edits if isinstance(e, Indent)), key=lambda b: (b.first, -b.last, len(b.prefix))
+        )
+        self._inside_strings: set[int] | None = None
+
+    def all(self) -> Iterable[_Stretch]:
+        for splice in self.splices:
+            around = self._around(splice.line, splice.line)
+            text = "".join(self._moved(line, around) + self._newline(splice.line) for line in splice.lines)
+            yield self._whole_lines(splice.line, splice.end, (_LINES, splice.rank), text)
+        for depth, block in enumerate(self.blocks):
+            around = [b for b in self._around(block.first, block.last) if self.blocks.index(b) < depth]
+            newline = self._newline(block.first)
+            before = [self._moved(line, around) for line in block.before]
+            if block.broken:
+                yield self._break(block, [*before, self._moved(block.prefix + block.unit, around)], newline)
+            elif before:
+                text = "".join(line + newline for line in before)
+                yield self._whole_lines(block.first, block.first, (_BEFORE, depth), text)
+            if block.after:
+                text = "".join(self._moved(line, around) + newline for line in block.after)
+                yield self._whole_lines(block.last + 1, block.last + 1, (_AFTER, -depth), text)
+            yield from self._margins(block, depth)
+
+    def _around(self, first: int, last: int) -> list[Indent]:
+        """The blocks that hold the given lines, outermost first."""
+        return [block for block in self.blocks if block.first <= first and last <= block.last]
+
+    def _moved(self, line: str, around: Sequence[Indent]) -> str:
+        """An inserted line as the blocks around it move it."""
+        for block in reversed(around):
+            if line.startswith(block.prefix) and not block.out:
+                line = block.prefix + block.unit + line[len(block.prefix) :]
+            elif block.out and line.startswith(block.prefix + block.unit):
+                line = block.prefix + line[len(block.prefix) + len(block.unit) :]
+        return line
+
+    def _newline(self, line: int) -> str:
+        for number in (line, line - 1):
+            if 1 <= number <= len(self.lines):
+                match = re.search(r"(?:\r\n|\r|\n)\Z", self.lines[number - 1])
+                if match:
+                    return match.group()
+        return self.source.newline
+
+    def _whole_lines(self, line: int, end: int, order: tuple[int, int], text: str) -> _Stretch:
+        """Lines put in before ``line``; behind a last line that has no newline, the new last line has none either."""
+        start = self.starts[min(line, len(self.starts)) - 1]
+        stop = self.starts[min(end, len(self.starts)) - 1]
+        if text and line == len(self.lines) + 1 and self.lines and not self.lines[-1].endswith(("\n", "\r")):
+            newline = self._newline(line)
+            text = newline + text[: len(text) - len(newline)]
+        return _Stretch(start, stop, order, text)
+
+    def _break(self, block: Indent, lines: list[str], newline: str) -> _Stretch:
+        """The white space behind a header's colon becomes a line end, so that the body stands on lines of its own."""
+        header = self.lines[block.first - 1]
+        end = block.broken
+        start = len(header[:end].rstrip(" \t\f"))
+        offset = self.starts[block.first - 1]
+        return _Stretch(offset + start, offset + end, (_BEFORE, 0), newline + newline.join(lines))
+
+    def _margins(self, block: Indent, depth: int) -> Iterable[_Stretch]:
+        """The white space that moves the lines of a block."""
+        strings = self._string_lines()
+        for number in range(block.first + bool(block.broken), block.last + 1):
+            line = self.lines[number - 1]
+            if number in strings or not line.startswith(block.prefix) or not line.strip():
+                continue
+            offset = self.starts[number - 1] + len(block.prefix)
+            if not block.out:
+                yield _Stretch(offset, offset, (_MARGIN, depth), block.unit)
+            elif line.startswith(block.prefix + block.unit):
+                yield _Stretch(offset, offset + len(block.unit), (_MARGIN, depth), "")
+
+    def _string_lines(self) -> set[int]:
+        """Lines that begin within a string: what stands at their beginning is the string's."""
+        if self._inside_strings is None:
+            self._inside_strings = set()
+            stack: list[ast.AST] = [self.source.tree]
+            while stack:
+                node = stack.pop()
+                literal = isinstance(node, (ast.Constant, ast.JoinedStr)) or type(node).__name__ == "TemplateStr"
+                if literal:
+                    first, last = node.lineno, node.end_lineno  # type: ignore[attr-defined]
+                    if last > first:
+                        self._inside_strings.update(range(first + 1, last + 1))
+                else:
+                    stack.extend(ast.iter_child_nodes(node))
+        return self._inside_strings
+
+
+def _hunks(source: Source, stretches: Sequence[_Stretch]) -> Iterable[Hunk]:
+    """The stretches as whole lines, neighbours together."""
+    lines, starts = source.lines, _line_starts(source.lines)
+    index = 0
+    while index < len(stretches):
+        group = [stretches[index]]
+        first = bisect.bisect_right(starts, group[0].start) - 1  # index of the line
+        first = min(first, len(lines))
+        end = _line_end(starts, group[0])
+        index += 1
+        while index < len(stretches) and stretches[index].start <= starts[end]:
+            group.append(stretches[index])
+            end = max(end, _line_end(starts, group[-1]))
             index += 1
-        newline = _newline_near(source, first.line)
-        new = [text + newline for text in texts]
-        start = first.line
-        if start == len(lines) + 1 and lines and not lines[-1].endswith(("\n", "\r")):
-            start -= 1
-            new = [lines[-1] + newline, *new]
-            new[-1] = new[-1].rstrip("\r\n")
-        yield Hunk(start, end, tuple(new))
+        if first == len(lines) and lines and not lines[-1].endswith(("\n", "\r")):
+            first -= 1
+        position = starts[first]
+        parts: list[str] = []
+        for stretch in group:
+            parts += (source.text[position : stretch.start], stretch.text)
+            position = stretch.end
+        parts.append(source.text[position : starts[end]])
+        yield _trimmed(lines, Hunk(first + 1, end + 1, tuple(split_lines("".join(parts)))))
 
 
-def _newline_near(source: Source, line: int) -> str:
-    lines = source.lines
-    for number in (line, line - 1):
-        if 1 <= number <= len(lines):
-            match = re.search(r"(?:\r\n|\r|\n)\Z", lines[number - 1])
-            if match:
-                return match.group()
-    return source.newline
+def _line_end(starts: Sequence[int], stretch: _Stretch) -> int:
+    """The number of lines up to the end of a stretch: a line that is only begun counts, one that is not does not."""
+    return bisect.bisect_left(starts, stretch.end)
+
+
+def _trimmed(lines: Sequence[str], hunk: Hunk) -> Hunk:
+    """The hunk without the lines that begin and end it unchanged."""
+    old, new = lines[hunk.start - 1 : hunk.end - 1], hunk.lines
+    shortest = min(len(old), len(new))
+    head = next((i for i in range(shortest) if old[i] != new[i]), shortest)
+    tail = next((i for i in range(shortest - head) if old[-1 - i] != new[-1 - i]), shortest - head)
+    return Hunk(hunk.start + head, hunk.end - tail, new[head : len(new) - tail])
 
 
 def _assemble(lines: Sequence[str], hunks: Sequence[Hunk]) -> Iterable[str]:
@@ -261,76 +376,3 @@ def _diff_line(mark: str, line: str) -> str:
     if line.endswith("\n"):
         return mark + line
     return f"{mark}{line}\n\\ No newline at end of file\n"
-
-
-# --- LibCST -----------------------------------------------------------------------------------------------------------
-
-
-def _rewrite_chunk(
-    source: Source, start: int, end: int, rewrites: Sequence[Rewrite], splices: Sequence[Splice]
-) -> Hunk:
-    """The chunk's lines with its splices made first (whole lines move nothing sideways), then the rewrites."""
-    import libcst as cst
-
-    lines = source.lines
-    inner = [Hunk(hunk.start - start + 1, hunk.end - start + 1, hunk.lines) for hunk in _splice_hunks(source, splices)]
-    text = "".join(_assemble(lines[start - 1 : end], inner))
-    shifts = sorted((hunk.start, len(hunk.lines) - (hunk.end - hunk.start)) for hunk in inner)
-    newline = _newline_near(source, start)
-    indent = re.match(r"[ \t\f]*", lines[start - 1])
-    # A chunk that stands indented is parsed under a header of its own, which is taken off again.
-    header = f"if 1:{newline}" if indent and indent.group().strip("\f") else ""
-    wanted: dict[tuple[int, int], Change] = {}
-    for rewrite in rewrites:
-        line = rewrite.line - start + 1
-        line += sum(shift for place, shift in shifts if place <= line) + (1 if header else 0)
-        wanted[line, rewrite.column] = rewrite.change
-    try:
-        module = cst.parse_module(header + text)
-    except (cst.ParserSyntaxError, RecursionError) as error:
-        raise EditError(f"{source.path}:{start}: LibCST cannot parse this statement ({error})") from None
-    module = module.with_changes(default_indent=source.indent_unit)
-    new = _transform(module, wanted).code
-    if header:
-        new = new[len(header) :]
-    return _trimmed(lines, Hunk(start, end + 1, tuple(split_lines(new))))
-
-
-def _trimmed(lines: Sequence[str], hunk: Hunk) -> Hunk:
-    """The hunk without the lines that begin and end it unchanged."""
-    old, new = lines[hunk.start - 1 : hunk.end - 1], hunk.lines
-    shortest = min(len(old), len(new))
-    head = next((i for i in range(shortest) if old[i] != new[i]), shortest)
-    tail = next((i for i in range(shortest - head) if old[-1 - i] != new[-1 - i]), shortest - head)
-    return Hunk(hunk.start + head, hunk.end - tail, new[head : len(new) - tail])
-
-
-def _transform(module: cst.Module, wanted: dict[tuple[int, int], Change]) -> cst.Module:
-    import libcst as cst
-    from libcst.metadata import MetadataWrapper, PositionProvider
-
-    class Transformer(cst.CSTTransformer):
-        METADATA_DEPENDENCIES = (PositionProvider,)
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.changes: dict[cst.CSTNode, Change] = {}
-
-        def on_visit(self, node: cst.CSTNode) -> bool:
-            if isinstance(node, (cst.BaseCompoundStatement, cst.SimpleStatementLine)):
-                place = self.get_metadata(PositionProvider, node).start
-                change = wanted.pop((place.line, place.column), None)
-                if change is not None:
-                    self.changes[node] = change
-            return True
-
-        def on_leave(  # type: ignore[override]
-            self, original_node: cst.CSTNode, updated_node: cst.CSTNode
-        ) -> cst.CSTNode | cst.FlattenSentinel[cst.BaseStatement]:
-            change = self.changes.pop(original_node, None)
-            return updated_node if change is None else change(updated_node)
-
-    result = MetadataWrapper(module, unsafe_skip_copy=True).visit(Transformer())
-    if wanted:
-        raise EditError(f"no statement begins at {sorted(wanted)[0]}")
-    return result

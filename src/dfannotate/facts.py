@@ -77,17 +77,28 @@ class Call:
 
 
 @dataclass(frozen=True)
+class Block:
+    """The statements of a body, a function's docstring left out: lines ``first`` to ``last``, each beginning with
+    ``prefix``. ``broken`` is the column where the body begins behind its header's colon, 0 where it begins on a line of
+    its own. ``movable`` tells that it can be moved one level in by white space alone."""
+
+    first: int
+    last: int
+    prefix: str
+    broken: int
+    movable: bool
+
+
+@dataclass(frozen=True)
 class FunctionFacts:
-    """One ``def``. ``line`` is that of ``def``; ``body_line`` the first line of the first statement that is no
-    docstring, 0 where that statement does not start its own line, and ``body_indent`` the white space before it;
-    ``indent`` is the white space before ``def``."""
+    """One ``def``. ``line`` is that of ``def``, ``indent`` the white space before it; ``block`` is None where the body
+    is nothing but a docstring."""
 
     qualname: str
     name: str
     line: int
     end_line: int
-    body_line: int
-    body_indent: str
+    block: Block | None
     indent: str
     scope: Scope
     owner: str
@@ -143,9 +154,9 @@ class Guard:
     """A top-level ``if __name__ == "__main__":`` with the statements of its body."""
 
     line: int
-    column: int
     end_line: int
     body: tuple[Statement, ...]
+    block: Block
 
 
 @dataclass(frozen=True)
@@ -340,6 +351,7 @@ class _Walk:
         self.tracer_modules: set[str] = set()
         self.initialize_lines: list[int] = []
         # Whether any name could meet ours is asked of the text once; only then are identifiers compared.
+        self.has_form_feed = "\f" in source.text
         self.watch_names = bool(_TAKEN.search(source.text))
 
     def run(self) -> ModuleFacts:
@@ -554,14 +566,6 @@ class _Walk:
 
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, context: _Context) -> FunctionFacts:
         body = node.body[1:] if is_docstring(node.body[0]) else node.body
-        body_line, body_indent = 0, ""
-        if body:
-            start = first_line(body[0], self.lines)
-            text = self.lines[start - 1]
-            before = text[: _char_column(text, body[0].col_offset)] if start == body[0].lineno else _blank_start(text)
-            follows_docstring = body is not node.body and start <= (node.body[0].end_lineno or 0)
-            if not before.strip(" \t\f") and not follows_docstring:
-                body_line, body_indent = start, before
         text = self.lines[node.lineno - 1]
         calls = tuple(
             Call(resolve(name, self.imports), line) for name, line in sorted(context.calls, key=_line_of_call)
@@ -571,8 +575,9 @@ class _Walk:
             name=node.name,
             line=node.lineno,
             end_line=node.end_lineno or node.lineno,
-            body_line=body_line,
-            body_indent=body_indent,
+            block=self._block(
+                body, text[: _char_column(text, node.col_offset)], after=node.body[0] if body is not node.body else None
+            ),
             indent=text[: _char_column(text, node.col_offset)],
             scope=context.stands_in,
             owner=context.owner,
@@ -682,8 +687,26 @@ class _Walk:
     def _guards(self, body: list[ast.stmt]) -> Iterable[Guard]:
         for node in body:
             if isinstance(node, ast.If) and is_main_guard(node.test):
-                column = _char_column(self.lines[node.lineno - 1], node.col_offset)
-                yield Guard(node.lineno, column, logical_end(node, self.lines), self._statements(node.body, top=False))
+                text = self.lines[node.lineno - 1]
+                block = self._block(node.body, text[: _char_column(text, node.col_offset)], after=None)
+                assert block is not None
+                yield Guard(node.lineno, logical_end(node, self.lines), self._statements(node.body, top=False), block)
+
+    def _block(self, body: list[ast.stmt], indent: str, after: ast.stmt | None) -> Block | None:
+        """The block of ``body``; ``after`` is the docstring before it, ``indent`` the white space before the header."""
+        if not body:
+            return None
+        first = first_line(body[0], self.lines)
+        last = logical_end(body[-1], self.lines)
+        text = self.lines[first - 1]
+        column = _char_column(text, body[0].col_offset) if first == body[0].lineno else len(_blank_start(text))
+        prefix, broken = text[:column], 0
+        movable = not (self.has_form_feed and any("\f" in line for line in self.lines[first - 1 : last]))
+        if prefix.strip(" \t\f"):
+            prefix, broken = indent + self.source.indent_unit, column
+        if after is not None and first <= (after.end_lineno or 0):
+            movable = False
+        return Block(first, last, prefix, broken, movable)
 
     def _tracer(self, body: list[ast.stmt]) -> TracerNames:
         logger = function = enabled = instance = category = ""

@@ -77,6 +77,11 @@ def decorator_line(names: Names, method: str) -> str:
     return f"@{names.instance}.{method}"
 
 
+def region_line(names: Names, category: str, name: str) -> str:
+    """A region around a body. The name is always given: without it the tracer looks at the stack at every pass."""
+    return f'with {names.function}("{category}", name="{name}"):'
+
+
 def start_lines(names: Names, indent: str) -> tuple[str, ...]:
     """Tracing starts here; nothing happens with tracing off, where the tracer would still open a log file."""
     start = f"{names.log} = {names.logger}.{vocabulary.INITIALIZE}({vocabulary.INITIALIZE_ARGUMENTS})"
@@ -175,6 +180,18 @@ def is_finishing_try(node: ast.stmt, names: Names) -> bool:
     )
 
 
+def is_region(node: ast.stmt, names: Names) -> bool:
+    if not (isinstance(node, ast.With) and len(node.items) == 1 and node.items[0].optional_vars is None):
+        return False
+    call = node.items[0].context_expr
+    return (
+        isinstance(call, ast.Call)
+        and _is_name(call.func, names.function)
+        and len(call.args) == 1
+        and [keyword.arg for keyword in call.keywords] == ["name"]
+    )
+
+
 def is_inserted_statement(node: ast.stmt, names: Names) -> bool:
     """Whether a whole statement is an annotation."""
     return (
@@ -199,8 +216,8 @@ def strip(tree: ast.Module, names: Names, on_line: Callable[[int], bool]) -> lis
             node = pending.pop()
             if on_line(node.lineno) and is_inserted_statement(node, names):
                 continue
-            if on_line(node.lineno) and isinstance(node, ast.Try) and is_finishing_try(node, names):
-                pending.extend(reversed(node.body))
+            if on_line(node.lineno) and (is_finishing_try(node, names) or is_region(node, names)):
+                pending.extend(reversed(node.body))  # type: ignore[attr-defined]
                 continue
             kept.append(node)
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
