@@ -13,7 +13,7 @@ from typing import Any
 
 from dfannotate import vocabulary
 from dfannotate.cli import files
-from dfannotate.cli.config import DEFAULT_CATEGORY, Config
+from dfannotate.cli.config import DEFAULT_CATEGORY, DEFAULT_FUNCTIONS, Config, Functions
 from dfannotate.cli.discover import dirty_files, find_sources
 from dfannotate.cli.locate import Locator, module_name
 from dfannotate.cli.run import Crash, Lanes
@@ -41,6 +41,7 @@ class ApplyOptions:
     exclude: tuple[str, ...] = ()
     entry: tuple[Path, ...] = ()
     category: str = DEFAULT_CATEGORY
+    functions: Functions = DEFAULT_FUNCTIONS
     target: str | None = None
     manifest: Path | None = None
     jobs: int | None = None
@@ -126,7 +127,9 @@ def apply(options: ApplyOptions, config: Config) -> int:
                 continue
             is_entry = rel in entries or (not entries and rel.endswith("__main__.py"))
             category = _category(rel, root, options.category)
-            planning[rel] = (project.context(rel, category, is_entry=is_entry), options.diff)
+            every = options.functions == "all"
+            context = project.context(rel, category, is_entry=is_entry, every_function=every)
+            planning[rel] = (context, options.diff)
         with progress("planning", len(planning), quiet=options.quiet) as advance:
             for rel, outcome in lanes.map(plan_file, planning):
                 advance(1)

@@ -28,6 +28,13 @@ class Format(str, Enum):
     json = "json"
 
 
+class WhichFunctions(str, Enum):
+    """``--functions``."""
+
+    worthwhile = "worthwhile"
+    all = "all"
+
+
 def _checker(check: Callable[[str], str]) -> Callable[[str | None], str | None]:
     """``check`` as a typer callback: its ``ValueError`` becomes bad usage that names the flag."""
 
@@ -100,6 +107,10 @@ def _apply(
             callback=_checker(check_category),
         ),
     ] = None,
+    functions: Annotated[
+        WhichFunctions | None,
+        typer.Option(help="Annotate what is worth it, or all that can be annotated.  [default: worthwhile]"),
+    ] = None,
     target: Annotated[
         str | None,
         typer.Option(
@@ -127,6 +138,7 @@ def _apply(
         exclude=tuple(exclude or config.exclude),
         entry=tuple(entry or config.entry),
         category=category if category is not None else config.category,
+        functions=functions.value if functions is not None else config.functions,
         target=target if target is not None else config.target,
         manifest=_manifest(manifest, config),
         jobs=jobs if jobs is not None else config.jobs,

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from dfannotate.cli.show import UserError
 from dfannotate.vocabulary import TARGETS
@@ -20,6 +20,9 @@ FILE_NAME = "pyproject.toml"
 TABLE = "dfannotate"
 DEFAULT_CATEGORY = "module"
 """One category per file, named after the module."""
+
+Functions = Literal["worthwhile", "all"]
+DEFAULT_FUNCTIONS: Functions = "worthwhile"
 
 
 class ConfigError(UserError):
@@ -35,6 +38,7 @@ class Config:
     exclude: tuple[str, ...] = ()
     entry: tuple[Path, ...] = ()
     category: str = DEFAULT_CATEGORY
+    functions: Functions = DEFAULT_FUNCTIONS
     target: str | None = None
     manifest: Path | None = None
     jobs: int | None = None
@@ -81,6 +85,13 @@ def check_category(value: str) -> str:
     if any(character in '"\\' or not character.isprintable() for character in value):
         raise ValueError(f"{value!r}: quotes, backslashes and control characters would break the trace")
     return value
+
+
+def check_functions(value: str) -> Functions:
+    """``value`` if it is a choice of functions. Raises ``ValueError``."""
+    if value == "worthwhile" or value == "all":
+        return value
+    raise ValueError(f"{value!r} is neither 'worthwhile' nor 'all'")
 
 
 def check_target(value: str) -> str:
@@ -134,6 +145,7 @@ _READERS: dict[str, Callable[[object, Path], object]] = {
     "exclude": lambda value, folder: _texts(value),
     "entry": lambda value, folder: tuple(folder / item for item in _texts(value)),
     "category": lambda value, folder: check_category(_text(value)),
+    "functions": lambda value, folder: check_functions(_text(value)),
     "target": lambda value, folder: check_target(_text(value)),
     "manifest": lambda value, folder: folder / _text(value),
     "jobs": lambda value, folder: _jobs(value),

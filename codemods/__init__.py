@@ -9,13 +9,15 @@ import importlib
 import pkgutil
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from typing import ClassVar
 
+from dfannotate import vocabulary
 from dfannotate.edits import Edit, Splice
-from dfannotate.facts import ModuleFacts, Statement
+from dfannotate.facts import FunctionFacts, ModuleFacts, Statement
 from dfannotate.manifest import SiteKind, Skip
-from dfannotate.rules.safety import Surroundings
+from dfannotate.rules.safety import Surroundings, Treatment, treat
+from dfannotate.rules.selection import why_left_out
 from dfannotate.shapes import Names, atexit_line, choose_names, import_line, instance_line
 
 IMPORT_RANK = -10
@@ -35,6 +37,8 @@ class Context:
     entry_functions: frozenset[str] = frozenset()
     entry_calls: frozenset[str] = frozenset()
     around: Surroundings = field(default_factory=Surroundings)
+    every_function: bool = False
+    """Annotate all that can be, not only what is worth it."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,34 @@ class Plan:
 
     def __post_init__(self) -> None:
         self.names = choose_names(self.facts)
+
+    @cached_property
+    def treatments(self) -> dict[int, Treatment]:
+        """How each function is annotated, by the line of its ``def``. Asked for once all reservations are made."""
+        return {function.line: self._treatment(function) for function in self.facts.functions}
+
+    def _treatment(self, function: FunctionFacts) -> Treatment:
+        own = self.facts.tracer
+        if self._is_annotated(function):
+            return Treatment("none", "annotated")
+        if function.line <= max(own.import_line, own.instance_line):
+            return Treatment("none", "before-tracer-import")
+        reason = self.reserved.get(function.qualname)
+        if reason is None and not self.context.every_function:
+            reason = why_left_out(function, self.facts)
+        return Treatment("none", reason) if reason else treat(function, self.facts, self.context.around)
+
+    def _is_annotated(self, function: FunctionFacts) -> bool:
+        for name in function.decorators:
+            head, _, last = name.rpartition(".")
+            if last in vocabulary.DECORATORS and (self.facts.tracer_modules or head == self.names.instance):
+                return True
+        return False
+
+    @property
+    def category(self) -> str:
+        """What the decorators of the file file their events under."""
+        return self.facts.tracer.instance_category or self.context.category
 
     def use(self, line: int, *fields: str) -> None:
         """The given names are needed from ``line`` on (0: only once the module has been imported)."""

@@ -1,4 +1,4 @@
-"""``@_dft.log`` directly above the ``def`` of every function that deserves it, where it is provably harmless."""
+"""A decorator directly above the ``def`` of every function that deserves one, where it is provably harmless."""
 
 from __future__ import annotations
 
@@ -7,49 +7,29 @@ from typing import ClassVar
 from dfannotate import vocabulary
 from dfannotate.codemods import Codemod, Plan, PlannedSite
 from dfannotate.edits import Splice
-from dfannotate.facts import FunctionFacts
-from dfannotate.manifest import SiteKind, Skip
-from dfannotate.rules.safety import why_unsafe
-from dfannotate.rules.selection import why_left_out
+from dfannotate.manifest import Skip
 from dfannotate.shapes import decorator_line
+
+METHODS = {"log": vocabulary.LOG, "log_init": vocabulary.LOG_INIT, "log_static": vocabulary.LOG_STATIC}
+"""Form of a treatment -> method of the tracer's instance."""
 
 
 class Functions(Codemod):
-    """Decorators. ``__init__`` gets the form that returns None, as it must."""
+    """Decorators, and the reasons of all functions that get nothing."""
 
     ID: ClassVar[str] = "functions"
 
     def plan(self, plan: Plan) -> None:
-        category = plan.facts.tracer.instance_category or plan.context.category
         for function in plan.facts.functions:
-            reason = _why_not(function, plan)
-            if reason:
-                plan.skipped.append(Skip(function.qualname, function.line, reason))
-                continue
-            is_init = function.name == "__init__" and function.scope == "class"
-            text = decorator_line(plan.names, vocabulary.LOG_INIT if is_init else vocabulary.LOG)
-            plan.edits.append(Splice(function.line, function.line, (function.indent + text,)))
-            plan.use(function.line, "function", "instance")
-            kind: SiteKind = "init" if is_init else "decorator"
-            plan.sites.append(PlannedSite(kind, function.qualname, function.qualname, category, function.line))
-
-
-def _why_not(function: FunctionFacts, plan: Plan) -> str | None:
-    facts = plan.facts
-    if _is_annotated(function, plan):
-        return "annotated"
-    if function.line <= max(facts.tracer.import_line, facts.tracer.instance_line):
-        return "before-tracer-import"
-    return (
-        plan.reserved.get(function.qualname)
-        or why_left_out(function, facts)
-        or why_unsafe(function, facts, plan.context.around)
-    )
-
-
-def _is_annotated(function: FunctionFacts, plan: Plan) -> bool:
-    for name in function.decorators:
-        head, _, last = name.rpartition(".")
-        if last in vocabulary.DECORATORS and (plan.facts.tracer_modules or head == plan.names.instance):
-            return True
-    return False
+            treatment = plan.treatments[function.line]
+            if treatment.form == "none":
+                plan.skipped.append(Skip(function.qualname, function.line, treatment.reason))
+            elif treatment.form in METHODS:
+                text = function.indent + decorator_line(plan.names, METHODS[treatment.form])
+                plan.edits.append(Splice(function.line, function.line, (text,)))
+                plan.use(function.line, "function", "instance")
+                is_init = function.name == "__init__" and function.scope == "class"
+                name = function.qualname
+                plan.sites.append(
+                    PlannedSite("init" if is_init else "decorator", name, name, plan.category, function.line)
+                )

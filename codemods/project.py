@@ -54,11 +54,12 @@ class Project:
             self._add(summary)
         self.packages = frozenset(name.partition(".")[0] for name in self.modules)
         self.frame_names = frozenset().union(*(s.frame_functions for s in self.files.values()))
+        self.wrapped_names = frozenset().union(*(s.facts.looked_at for s in self.files.values()))
         self.outside = frozenset().union(*(s.facts.outside_hazards for s in self.files.values()))
         self.entries = self._entries(console_scripts)
         self._hazards = self._class_hazards()
 
-    def context(self, path: str, category: str, *, is_entry: bool) -> Context:
+    def context(self, path: str, category: str, *, is_entry: bool, every_function: bool = False) -> Context:
         """What the plan for one file depends on."""
         summary = self.files[path]
         own = frozenset(name for module, name in self.entries if module == summary.module)
@@ -73,8 +74,8 @@ class Project:
             if (reason := self._hazards.get((path, klass.qualname)))
         }
         heads = {target.partition(".")[0] for target in imports.values() if not target.startswith(".")}
-        around = Surroundings(unsafe, self.frame_names, frozenset(heads - self.packages))
-        return Context(category, is_entry, own, calls, around)
+        around = Surroundings(unsafe, self.frame_names, frozenset(heads - self.packages), self.wrapped_names)
+        return Context(category, is_entry, own, calls, around, every_function)
 
     # --- names ------------------------------------------------------------------------------------------------------
 

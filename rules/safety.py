@@ -1,4 +1,4 @@
-"""Where a decorator is provably harmless, and why not elsewhere. Tables first, the reading of them second.
+"""Which form of annotation changes nothing for a function, and why some get none. Tables first, their reading second.
 
 The facts behind it, seen on dftracer 2.x: ``@x.log`` converts parameters, and attributes of an object called ``self``,
 that are named epoch, step, image_idx or image_size, and raises where they are no numbers; its wrapper is a frame of its
@@ -11,9 +11,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from typing import Literal
 
 from dfannotate.facts import ClassFacts, FunctionFacts, ModuleFacts
 from dfannotate.vocabulary import HAZARDOUS_NAMES
+
+Form = Literal["log", "log_init", "log_static", "region", "none"]
+
+HOOKS = frozenset(
+    {"__getattr__", "__getattribute__", "__setattr__", "__delattr__", "__del__", "__dir__", "__class_getitem__"}
+    | {"__init_subclass__", "__set_name__", "__prepare__", "__instancecheck__", "__subclasscheck__", "__subclasshook__"}
+    | {"__mro_entries__", "__new__"}
+)
+"""Methods that Python calls on its own while it looks something up, makes a class, or takes an object down."""
+
+DECORATED_DUNDERS = frozenset({"__init__", "__call__", "__getitem__", "__next__", "__enter__", "__exit__"})
 
 PROPERTIES = frozenset(
     {
@@ -160,34 +172,90 @@ class Surroundings:
 
     ``unsafe_classes``: qualified name of a class of the module -> why its objects are a hazard.
     ``frame_names``: names of the project's functions that look at the frames above them.
+    ``wrapped_names``: functions of the project whose defaults, code, … are looked at somewhere in it.
     ``packages``: top-level names of the packages, other than the project's own, that the module imports."""
 
     unsafe_classes: Mapping[str, str] = field(default_factory=dict)
     frame_names: frozenset[str] = frozenset()
     packages: frozenset[str] = frozenset()
+    wrapped_names: frozenset[str] = frozenset()
 
 
-def why_unsafe(function: FunctionFacts, module: ModuleFacts, around: Surroundings) -> str | None:
-    """None where a decorator directly above the ``def`` changes nothing, else the reason to leave it out."""
-    reason = _by_decorators(function)
+@dataclass(frozen=True)
+class Treatment:
+    """How a function is annotated; ``reason`` says why it is not, or why it is not by the plain decorator."""
+
+    form: Form
+    reason: str = ""
+
+
+def treat(function: FunctionFacts, module: ModuleFacts, around: Surroundings) -> Treatment:
+    """The form that changes nothing but the tracing: the decorator where it is provably harmless, the one that looks at
+    no argument where arguments or attributes are the only hazard, a region in the body where any decorator could be
+    seen; none where even that could."""
+    reason = why_none(function, module)
     if reason:
-        return reason
-    if function.is_async:
-        return "async-generator" if function.is_generator else "async"
+        return Treatment("none", reason)
+    reason = _why_region(function, module, around)
+    if reason:
+        if function.block is None or not function.block.movable:
+            return Treatment("none", "immovable-body")
+        return Treatment("region", reason)
+    is_init = function.name == "__init__" and function.scope == "class"
+    if any(p.kind == "kwargs" or p.name in HAZARDOUS_NAMES for p in function.parameters):
+        return Treatment("log_static", "hazardous-parameter")
+    if function.scope == "class" and not is_init and function.first_parameter == "self":
+        reason = around.unsafe_classes.get(function.owner)
+        if reason:
+            return Treatment("log_static", reason)
+    return Treatment("log_init" if is_init else "log")
+
+
+def why_none(function: FunctionFacts, module: ModuleFacts) -> str | None:
+    """Why a function cannot be annotated at all without a change that somebody could see."""
     if function.is_generator:
-        return "generator"
-    reason = _by_use(function, module)
-    if reason:
-        return reason
+        return "async-generator" if function.is_async else "generator"
+    for name in function.decorators:
+        if name in CONTEXT_MANAGERS:
+            return "contextmanager"
+        if name.rpartition(".")[2] == "overload":
+            return "overload"
+        if is_compiler(name):
+            return "compiled"
+    if function.scope == "class" and function.name in HOOKS:
+        return "hook"
+    if function.body == "stub":
+        return "stub"
+    return _by_use(function, module)
+
+
+def _why_region(function: FunctionFacts, module: ModuleFacts, around: Surroundings) -> str | None:
+    """Why a decorator could be seen: by what wraps the function, by what it looks at, by who defines it when."""
+    if function.is_async:
+        return "async"
+    for name in function.decorators:
+        last = name.rpartition(".")[2]
+        if name in PROPERTIES or last in ACCESSORS or last.endswith(("property", "Property")):
+            return "property"
+        if last == "staticmethod":
+            return "staticmethod"
+        if last != "classmethod" and not _decorator_is_harmless(name):
+            return "unknown-decorator"
+    if "<locals>" in function.qualname:
+        return "nested"
     if function.looks_at_frames or _calls_frame_function(function, around):
         return "frames"
     if function.is_recursive:
         return "recursive"
-    if any(p.kind == "kwargs" or p.name in HAZARDOUS_NAMES for p in function.parameters):
-        return "hazardous-parameter"
-    if function.scope == "class" and function.name != "__init__" and function.first_parameter == "self":
-        return around.unsafe_classes.get(function.owner)
+    if function.scope == "class" and _is_dunder(function.name) and function.name not in DECORATED_DUNDERS:
+        return "dunder"
+    if function.name in around.wrapped_names:
+        return "introspected"
     return None
+
+
+def _is_dunder(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__") and len(name) > 4
 
 
 @lru_cache(maxsize=4096)
@@ -204,25 +272,6 @@ def own_hazard(klass: ClassFacts) -> str | None:
         return "hazardous-attribute"
     if klass.sets_attributes:
         return "dynamic-attributes"
-    return None
-
-
-def _by_decorators(function: FunctionFacts) -> str | None:
-    for name in function.decorators:
-        last = name.rpartition(".")[2]
-        if name in PROPERTIES or last in ACCESSORS or last.endswith(("property", "Property")):
-            return "property"
-        if last in ("staticmethod", "classmethod"):
-            return last
-        if name in CONTEXT_MANAGERS:
-            return "contextmanager"
-        if last == "overload":
-            return "overload"
-        if is_compiler(name):
-            return "compiled"
-    for name in function.decorators:
-        if not _decorator_is_harmless(name):
-            return "unknown-decorator"
     return None
 
 

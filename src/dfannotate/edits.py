@@ -327,7 +327,7 @@ def _hunks(source: Source, stretches: Sequence[_Stretch]) -> Iterable[Hunk]:
         first = min(first, len(lines))
         end = _line_end(starts, group[0])
         index += 1
-        while index < len(stretches) and stretches[index].start <= starts[end]:
+        while index < len(stretches) and bisect.bisect_right(starts, stretches[index].start) - 1 <= end:
             group.append(stretches[index])
             end = max(end, _line_end(starts, group[-1]))
             index += 1
