@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
 from typing import Protocol, cast
 
 from isal import isal_zlib
@@ -34,6 +35,23 @@ class Stream(Protocol):
     def seek(self, offset: int, /) -> int: ...
 
 
+@dataclass(frozen=True)
+class _Doubt:
+    """A member that the fast way could not read to its end: where it begins, and how many bytes it gave."""
+
+    start: int
+    produced: int
+
+
+@dataclass(frozen=True)
+class _Break:
+    """A member that has no end: where it begins, where it breaks, and why; no reason where the file ends first."""
+
+    start: int
+    place: int
+    reason: str
+
+
 class Members:
     """The members of one gzip file. ``whole`` counts those that were intact, once ``blocks`` is exhausted.
 
@@ -48,21 +66,29 @@ class Members:
         """The uncompressed bytes, at most 256 KiB at a time; a newline stands for each broken place."""
         start = 0
         for _ in range(_RESYNCS):
-            broken = yield from self._intact(start)
-            if broken is None:
+            found = yield from self._intact(start)
+            if found is None:
                 return
-            following = yield from self._rest(*broken)
-            if following is None:
-                yield b"\n"  # what follows does not continue the line that broke off
-                following = self._next_member(broken[0] + 1)
+            broken = (yield from self._rest(found)) if isinstance(found, _Doubt) else found
+            if isinstance(broken, int):
+                start = broken
+                continue
+            # A member whose end is damaged runs on into those behind it, so the search begins at its own beginning.
+            following = self._next_member(broken.start + 1)
+            if broken.reason or following is not None:
+                reason = broken.reason or "its end is not found"
+                self._report("corrupt", f"damaged gzip member from byte {broken.start} ({reason})", broken.place)
+            else:
+                message = f"cut off in the gzip member that begins at byte {broken.start}"
+                self._report("truncated", message, broken.place)
             if following is None:
                 return
+            yield b"\n"  # what follows does not continue the line that broke off
             start = following
         self._report("corrupt", "too many broken places: nothing was read from here on", start)
 
-    def _intact(self, start: int) -> Generator[bytes, None, tuple[int, int] | None]:
-        """Members from ``start`` on. Returns where a broken one begins and how many bytes it gave, or None at the end
-        of the file."""
+    def _intact(self, start: int) -> Generator[bytes, None, _Doubt | _Break | None]:
+        """Members from ``start`` on, fast, up to the first doubt; None at the end of the file."""
         stream = self._stream
         stream.seek(start)
         position = start
@@ -77,7 +103,7 @@ class Members:
                         break  # padding, as gzip itself takes it
                     start, produced, inside = position - len(block), 0, True
                     if not (block.startswith(MAGIC) or MAGIC.startswith(block)):
-                        return start, 0
+                        return _Doubt(start, 0)
                     inflater = isal_zlib.decompressobj(wbits=_GZIP)
                 try:
                     output = inflater.decompress(block, _INFLATED)
@@ -89,21 +115,20 @@ class Members:
                         more = len(output) == _INFLATED and not block and not inflater.eof
                         output = inflater.decompress(b"", _INFLATED) if more else b""
                 except _ISAL_ERROR:
-                    return start, produced
+                    return _Doubt(start, produced)
                 if inflater.eof:
                     block = inflater.unused_data
                     inside = False
                     self.whole += 1
-        if inside:
-            self._cut(start, position)
-        return None
+        return _Break(start, position, "") if inside else None
 
-    def _rest(self, start: int, produced: int) -> Generator[bytes, None, int | None]:
-        """What a broken member gives beyond the bytes it gave already, up to the very byte where it breaks.
+    def _rest(self, doubt: _Doubt) -> Generator[bytes, None, _Break | int]:
+        """What a member gives beyond the bytes that it gave already, up to the very byte where it breaks.
 
-        Returns where the next member begins if this one is intact after all, else None."""
-        self._stream.seek(start)
-        position = start
+        Returns the break, or where the next member begins if this one is intact after all."""
+        self._stream.seek(doubt.start)
+        position = doubt.start
+        produced = doubt.produced
         inflater = zlib.decompressobj(_GZIP)
         while block := self._stream.read(_SMALL):
             before = inflater.copy()
@@ -116,11 +141,9 @@ class Members:
                     try:
                         gathered += inflater.decompress(block[index : index + 1])
                     except zlib.error as error:
-                        position += index
                         yield bytes(gathered[produced:])
                         reason = str(error).removeprefix("Error -3 while decompressing data: ")
-                        self._report("corrupt", f"damaged gzip member ({reason}) from byte {start}", position)
-                        return None
+                        return _Break(doubt.start, position + index, reason)
                 output = bytes(gathered)
             position += len(block) - len(inflater.unused_data)
             if len(output) > produced:
@@ -129,8 +152,7 @@ class Members:
             if inflater.eof:
                 self.whole += 1
                 return position
-        self._cut(start, position)
-        return None
+        return _Break(doubt.start, position, "")
 
     def _next_member(self, start: int) -> int | None:
         """Where the next thing that inflates to lines begins, at or after ``start``."""
@@ -157,6 +179,3 @@ class Members:
         except zlib.error:
             return False
         return output[:1] != b"" and output[:1] in _LINE_STARTS
-
-    def _cut(self, start: int, end: int) -> None:
-        self._report("truncated", f"cut off in the gzip member that begins at byte {start}", end)

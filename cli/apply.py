@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections import Counter
@@ -16,18 +17,21 @@ from dfannotate.cli import files
 from dfannotate.cli.config import DEFAULT_CATEGORY, DEFAULT_FUNCTIONS, Config, Functions
 from dfannotate.cli.discover import dirty_files, find_sources
 from dfannotate.cli.locate import Locator, module_name
+from dfannotate.cli.record import Record
 from dfannotate.cli.run import Crash, Lanes
 from dfannotate.cli.show import Messages, Output, UserError, count, print_json, progress
-from dfannotate.cli.state import FOLDER, MANIFEST_NAME, project_root, state_folder
+from dfannotate.cli.state import FOLDER, MANIFEST_NAME, project_root
 from dfannotate.codemods import Context
 from dfannotate.codemods.annotate import annotate
 from dfannotate.codemods.project import FileSummary, Project, summarize
 from dfannotate.codemods.revert import exact_text, structural_text
 from dfannotate.edits import EditError, unified_diff
 from dfannotate.facts import ModuleFacts, find_facts
-from dfannotate.manifest import FileEntry, Manifest, load, save
+from dfannotate.manifest import FileEntry, Manifest
 from dfannotate.rules.selection import why_file_left_out
 from dfannotate.source import ParseFailure, Source, read_source, split_lines
+
+DIRTY = "has changes that are not committed to git, or is new to it; commit it, or use --allow-dirty"
 
 
 @dataclass(frozen=True)
@@ -52,22 +56,27 @@ class ApplyOptions:
 
 @dataclass(frozen=True)
 class Failure:
-    """A file that could not be processed. ``line`` and ``column`` are 0 where the place is unknown."""
+    """A file that could not be processed, relative to the project root. ``line`` and ``column`` are 0 where the place
+    is unknown."""
 
     path: str
     line: int
     column: int
     message: str
 
-    def __str__(self) -> str:
-        return f"{self.path}:{self.line}:{self.column}: {self.message}" if self.line else f"{self.path}: {self.message}"
+    def in_words(self, root: Path) -> str:
+        """``path:line:column: message``, the path as a user would type it."""
+        place = path_in_words(root, self.path)
+        return f"{place}:{self.line}:{self.column}: {self.message}" if self.line else f"{place}: {self.message}"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What is to become of a file: ``data`` is its new content, None where it stays as it is."""
+    """What is to become of a file: ``data`` is its new content, None where it stays as it is. ``seen`` is the SHA-256
+    of the content that this was decided by."""
 
     entry: FileEntry
+    seen: str
     data: bytes | None
     diff: str
     notes: tuple[str, ...]
@@ -78,8 +87,21 @@ class _Read:
     """A file as it is on disk, and as it would be without annotations of an earlier ``apply``."""
 
     data: bytes
+    seen: str
     base: Source
     facts: ModuleFacts
+
+
+@dataclass(frozen=True)
+class _Done:
+    """What ``apply`` came to. Paths are relative to the project root."""
+
+    target: str
+    outcomes: Mapping[str, Outcome]
+    changed: list[str]
+    left_out: Mapping[str, str]
+    failures: list[Failure]
+    has_entry: bool
 
 
 _read_files: dict[str, _Read] = {}
@@ -89,82 +111,122 @@ _read_files: dict[str, _Read] = {}
 def apply(options: ApplyOptions, config: Config) -> int:
     """Annotate, or say what would be annotated. Returns the exit code. Raises ``UserError`` and ``ManifestError``
     where nothing can be done at all."""
-    messages = Messages(options.quiet)
     root = project_root(options.paths[0])
-    manifest_path = options.manifest or root / FOLDER / MANIFEST_NAME
+    record = Record(options.manifest or root / FOLDER / MANIFEST_NAME, root)
     target = options.target or _installed_target()
-    old = load(manifest_path) if manifest_path.exists() else Manifest(target)
-    paths = find_sources((*options.paths, *options.entry), root=root, include=options.include, exclude=options.exclude)
-    if not paths:
-        raise UserError(f"{', '.join(map(str, options.paths))}: no Python files here")
-    named = {path.resolve() for path in (*options.paths, *options.entry)}
-    entries = {_relative(path.resolve(), root) for path in options.entry}
-    shown = {_relative(path, root): path for path in paths}
-
+    stamp = record.stamp()
+    old = record.read() or Manifest(target)
+    paths = _paths(options, root)
     failures: list[Failure] = []
     left_out: dict[str, str] = {}
     outcomes: dict[str, Outcome] = {}
-    known = old.by_path()
-    weights = [path.stat().st_size if path.is_file() else 0 for path in shown.values()]
-    with Lanes(list(shown), weights, options.jobs) as lanes:
-        summaries: list[FileSummary] = []
-        reading = {rel: (str(path), module_name(path), known.get(rel)) for rel, path in shown.items()}
-        with progress("reading", len(shown), quiet=options.quiet) as advance:
-            for rel, summary in lanes.map(read_file, reading):
-                advance(1)
-                if isinstance(summary, FileSummary):
-                    summaries.append(summary)
-                else:
-                    failures.append(_failure(rel, summary))
-        summaries.sort(key=lambda summary: summary.path)
-        project = Project(summaries, _console_scripts(root), Locator(root))
-        planning: dict[str, tuple[object, ...]] = {}
-        for summary in summaries:
-            rel = summary.path
-            reason = None if shown[rel] in named else why_file_left_out(rel, summary.facts)
-            if reason:
-                left_out[rel] = reason
-                continue
-            is_entry = rel in entries or (not entries and rel.endswith("__main__.py"))
-            category = _category(rel, root, options.category)
-            every = options.functions == "all"
-            context = project.context(rel, category, is_entry=is_entry, every_function=every)
-            planning[rel] = (context, options.diff)
-        with progress("planning", len(planning), quiet=options.quiet) as advance:
-            for rel, outcome in lanes.map(plan_file, planning):
-                advance(1)
-                if isinstance(outcome, Outcome):
-                    outcomes[rel] = outcome
-                else:
-                    failures.append(_failure(rel, outcome))
+    try:
+        with Lanes(list(paths), [_size(path) for path in paths.values()], options.jobs) as lanes:
+            summaries = _read_all(lanes, paths, root, old, failures, quiet=options.quiet)
+            planning = _planning(options, root, paths, summaries, left_out)
+            with progress("planning", len(planning), quiet=options.quiet) as advance:
+                for rel, outcome in lanes.map(plan_file, planning):
+                    advance(1)
+                    if isinstance(outcome, Outcome):
+                        outcomes[rel] = outcome
+                    else:
+                        failures.append(_failure(rel, outcome))
+    finally:
+        _read_files.clear()
     outcomes = dict(sorted(outcomes.items()))
     changed = [rel for rel, outcome in outcomes.items() if outcome.data is not None]
     if not (options.check or options.diff):
-        refused = _write(options, root, manifest_path, old, target, shown, outcomes)
+        refused = _write(options, record, stamp, old, target, paths, outcomes)
         failures.extend(refused)
         changed = [rel for rel in changed if rel not in {failure.path for failure in refused}]
     failures.sort(key=lambda failure: (failure.path, failure.line))
-    _show(options, messages, target, changed, outcomes, left_out, failures)
+    has_entry = any(entry.entry for entry in (*old.files, *(outcome.entry for outcome in outcomes.values())))
+    _show(options, root, _Done(target, outcomes, changed, left_out, failures, has_entry))
     if failures:
         return 2
     return 1 if options.check and changed else 0
 
 
+def _paths(options: ApplyOptions, root: Path) -> dict[str, Path]:
+    """The files to work on, by their path relative to ``root``."""
+    folders = [path for path in options.entry if path.is_dir()]
+    if folders:
+        raise UserError(f"--entry {folders[0]}: a folder; name the file that starts the program")
+    found = find_sources((*options.paths, *options.entry), root=root, include=options.include, exclude=options.exclude)
+    if not found:
+        places = ", ".join(map(str, options.paths))
+        raise UserError(
+            f"{places}: no Python files here (hidden, git-ignored, vendored and excluded ones are left out;"
+            " a file that is named is taken all the same)"
+        )
+    return {relative(path, root): path for path in found}
+
+
+def _read_all(
+    lanes: Lanes[str], paths: Mapping[str, Path], root: Path, old: Manifest, failures: list[Failure], *, quiet: bool
+) -> list[FileSummary]:
+    """First pass over all files; what cannot be read goes to ``failures``."""
+    known = old.by_path()
+    moved = _moved(old, root)
+    summaries: list[FileSummary] = []
+    reading = {
+        rel: (str(path), module_name(path), known.get(rel), {} if rel in known else moved)
+        for rel, path in paths.items()
+    }
+    with progress("reading", len(paths), quiet=quiet) as advance:
+        for rel, summary in lanes.map(read_file, reading):
+            advance(1)
+            if isinstance(summary, FileSummary):
+                summaries.append(summary)
+            else:
+                failures.append(_failure(rel, summary))
+    return sorted(summaries, key=lambda summary: summary.path)
+
+
+def _planning(
+    options: ApplyOptions,
+    root: Path,
+    paths: Mapping[str, Path],
+    summaries: list[FileSummary],
+    left_out: dict[str, str],
+) -> dict[str, tuple[object, ...]]:
+    """What the second pass is called with, for each file that is to be annotated; the others go to ``left_out``."""
+    project = Project(summaries, _console_scripts(root), Locator(root))
+    named = {os.path.realpath(path) for path in (*options.paths, *options.entry)}
+    entries = {relative(Path(os.path.realpath(path)), root) for path in options.entry}
+    planning: dict[str, tuple[object, ...]] = {}
+    for summary in summaries:
+        rel = summary.path
+        reason = None if str(paths[rel]) in named else why_file_left_out(rel, summary.facts)
+        if reason:
+            left_out[rel] = reason
+            continue
+        is_entry = rel in entries or (not entries and paths[rel].name == "__main__.py")
+        category = _category(paths[rel], options.category)
+        every = options.functions == "all"
+        context = project.context(rel, category, is_entry=is_entry, every_function=every)
+        planning[rel] = (context, options.diff)
+    return planning
+
+
 # --- per file, in a lane ----------------------------------------------------------------------------------------------
 
 
-def read_file(rel: str, path: str, module: str, entry: FileEntry | None) -> FileSummary | Failure:
-    """First pass: read, parse, find the facts."""
+def read_file(
+    rel: str, path: str, module: str, entry: FileEntry | None, moved: Mapping[str, FileEntry]
+) -> FileSummary | Failure:
+    """First pass: read, parse, find the facts. ``moved``: what apply wrote to files that are gone, by the SHA-256."""
     try:
         data = files.read_bytes(Path(path), rel)
         source = read_source(rel, data)
+        entry = entry or moved.get(source.sha256)
         base = source if entry is None else _without_annotations(source, entry)
     except ParseFailure as failure:
         return Failure(rel, failure.line, failure.column, failure.reason)
     except EditError as error:
-        return Failure(rel, 0, 0, str(error))
+        return failure_of(rel, error)
     facts = find_facts(base)
-    _read_files[rel] = _Read(data, base, facts)
+    _read_files[rel] = _Read(data, source.sha256, base, facts)
     return summarize(rel, module, facts)
 
 
@@ -174,25 +236,32 @@ def plan_file(rel: str, context: Context, want_diff: bool) -> Outcome | Failure:
     try:
         annotated = annotate(read.base, read.facts, context)
     except EditError as error:
-        return Failure(rel, 0, 0, str(error))
+        return failure_of(rel, error)
     text = annotated.edited.text if annotated.edited else read.base.text
     data = read.base.encode(text)
     if data == read.data:
-        return Outcome(annotated.entry, None, "", annotated.notes)
+        return Outcome(annotated.entry, read.seen, None, "", annotated.notes)
     diff = ""
     if want_diff:
-        hunks = annotated.edited.hunks if annotated.edited and read.base.encode(read.base.text) == read.data else None
+        hunks = annotated.edited.hunks if annotated.edited and read.base.sha256 == read.seen else None
         diff = _diff(rel, read, text, hunks)
-    return Outcome(annotated.entry, data, diff, annotated.notes)
+    return Outcome(annotated.entry, read.seen, data, diff, annotated.notes)
 
 
 def _without_annotations(source: Source, entry: FileEntry) -> Source:
-    if source.sha256 == entry.sha256_before:
+    if source.sha256 == entry.sha256_before or not entry.sites:
         return source
     text = exact_text(source, entry)
     if text is None:
         text = structural_text(source, entry)
     return source if text == source.text else read_source(source.path, source.encode(text))
+
+
+def failure_of(rel: str, error: EditError) -> Failure:
+    """An edit that was given up, as a failure; the error's text begins with the path, and maybe a line."""
+    match = re.fullmatch(r":(?:(\d+):)? *(.*)", str(error).removeprefix(rel), re.DOTALL)
+    line, message = match.groups() if match else (None, str(error))
+    return Failure(rel, int(line or 0), 1 if line else 0, f"{message}; the file was left alone")
 
 
 def _diff(rel: str, read: _Read, text: str, hunks: Any) -> str:
@@ -207,15 +276,41 @@ def _diff(rel: str, read: _Read, text: str, hunks: Any) -> str:
 # --- the project ------------------------------------------------------------------------------------------------------
 
 
-def _relative(path: Path, root: Path) -> str:
+def relative(path: Path, root: Path) -> str:
+    """``path`` as the manifest has it."""
     return Path(os.path.relpath(path, root)).as_posix()
 
 
-def _category(rel: str, root: Path, wanted: str) -> str:
+def path_in_words(root: Path, rel: str) -> str:
+    """A path of the manifest as a user would type it: relative to the current folder where it lies below it."""
+    path = Path(os.path.normpath(root / rel))
+    with contextlib.suppress(ValueError, OSError):  # elsewhere, or the current folder is gone
+        return os.fspath(path.relative_to(Path.cwd()))
+    return os.fspath(path)
+
+
+def is_below(path: Path, paths: Iterable[Path]) -> bool:
+    """Whether ``path`` is one of ``paths``, or lies below one."""
+    real = Path(os.path.realpath(path))
+    return any(real.is_relative_to(os.path.realpath(named)) for named in paths)
+
+
+def _moved(old: Manifest, root: Path) -> dict[str, FileEntry]:
+    """What was annotated and is gone, by the SHA-256 of what apply wrote: a file with this content was moved."""
+    return {entry.sha256_after: entry for entry in old.files if entry.sites and not (root / entry.path).exists()}
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _category(path: Path, wanted: str) -> str:
     """The category of a file's events: the wanted one, or the module's name (a package's for its ``__init__``)."""
     if wanted != DEFAULT_CATEGORY:
         return wanted
-    path = root / rel
     name = path.parent.name if path.name == "__init__.py" else path.stem
     # Names reach the trace unescaped: what could break a line of it must not be in them.
     return re.sub(r"[^\w.+-]", "_", name) or "module"
@@ -244,67 +339,90 @@ def _failure(rel: str, result: Failure | Crash) -> Failure:
 
 def _write(
     options: ApplyOptions,
-    root: Path,
-    manifest_path: Path,
+    record: Record,
+    stamp: object,
     old: Manifest,
     target: str,
-    shown: Mapping[str, Path],
+    paths: Mapping[str, Path],
     outcomes: Mapping[str, Outcome],
 ) -> list[Failure]:
-    """Write the manifest, then the files. A run that is killed in between leaves files that are named in the manifest
-    and still have the hash from before: ``apply`` and ``revert`` take them for what they are."""
-    changed = {rel: outcome for rel, outcome in outcomes.items() if outcome.data is not None}
+    """Write the files, and the manifest around them (see ``cli/record.py``); what was not written."""
+    refused = [] if options.allow_dirty else _refused(record.root, old, paths, outcomes)
+    kept = {failure.path for failure in refused}
+    changed = {rel: outcome for rel, outcome in outcomes.items() if outcome.data is not None and rel not in kept}
+    noted = [o.entry for rel, o in outcomes.items() if rel not in kept and _is_worth_noting(o.entry)]
     known = old.by_path()
-    refused: list[Failure] = []
-    if not options.allow_dirty:
-        dirty = dirty_files(root, [shown[rel] for rel in changed])
-        refused = [
-            Failure(rel, 0, 0, "uncommitted changes; commit or stash them, or use --allow-dirty")
-            for rel in changed
-            if shown[rel] in dirty
-        ]
-    refused_paths = {failure.path for failure in refused}
-    entries = [o.entry for rel, o in outcomes.items() if rel not in refused_paths and _is_worth_noting(o.entry)]
-    new = old.merged(target, entries)
-    if new != old or not manifest_path.exists():
-        if manifest_path.parent.name == FOLDER:
-            state_folder(manifest_path.parent.parent)
-        save(new, manifest_path)
-    unwritten: list[Failure] = []
-    for rel, outcome in changed.items():
-        if rel in refused_paths or outcome.data is None:
-            continue
-        try:
-            files.replace(shown[rel], outcome.data, rel)
-        except files.WriteError as error:
-            unwritten.append(Failure(rel, 0, 0, str(error).removeprefix(f"{rel}: ")))
-    if unwritten:
-        lost = {failure.path for failure in unwritten}
-        kept = [known[rel] for rel in lost if rel in known]
-        save(new.merged(target, kept, lost - set(known)), manifest_path)
+    gone = _gone(options, record.root, old, outcomes)
+    if not (noted or known):
+        return refused
+    try:
+        record.make_folder()
+        with files.locked(record.path.parent):
+            if record.stamp() != stamp:  # another run was faster
+                old = record.read() or Manifest(target)
+            if changed:
+                record.begin(target, [outcome.entry for outcome in changed.values()])
+            unwritten = _write_files(options, changed, paths)
+            lost = {failure.path for failure in unwritten}
+            forgotten = {rel for rel, o in outcomes.items() if rel not in kept and not _is_worth_noting(o.entry)}
+            record.finish(old.merged(target, [e for e in noted if e.path not in lost], gone | (forgotten - lost)))
+    except OSError as error:
+        raise UserError(
+            f"{record.path}: cannot be written: {error.strerror or error}. No file is annotated without it: nothing was"
+            " changed, or what was is known to the next run"
+        ) from None
     return refused + unwritten
+
+
+def _refused(root: Path, old: Manifest, paths: Mapping[str, Path], outcomes: Mapping[str, Outcome]) -> list[Failure]:
+    """The files that would be changed, but hold something that git does not have."""
+    # A file that is exactly what apply wrote has no changes of the user's, whatever git says of it.
+    ours = {entry.sha256_after for entry in old.files if entry.sites}
+    asked = [rel for rel, outcome in outcomes.items() if outcome.data is not None and outcome.seen not in ours]
+    dirty = dirty_files(root, [paths[rel] for rel in asked])
+    return [Failure(rel, 0, 0, DIRTY) for rel in asked if paths[rel] in dirty]
+
+
+def _gone(options: ApplyOptions, root: Path, old: Manifest, outcomes: Mapping[str, Outcome]) -> set[str]:
+    """What the manifest names, and is no more: deleted where this run looked, or moved to where it looked."""
+    seen = {outcome.seen for outcome in outcomes.values()}
+    return {
+        entry.path
+        for entry in old.files
+        if not (root / entry.path).exists()
+        and (entry.sha256_after in seen or is_below(root / entry.path, options.paths))
+    }
+
+
+def _write_files(options: ApplyOptions, changed: Mapping[str, Outcome], paths: Mapping[str, Path]) -> list[Failure]:
+    unwritten: list[Failure] = []
+    for path in paths.values():
+        with contextlib.suppress(OSError):
+            files.remove_leftover(path)
+    with progress("writing", len(changed), quiet=options.quiet) as advance:
+        for rel, outcome in changed.items():
+            advance(1)
+            try:
+                files.replace(paths[rel], outcome.data or b"", outcome.seen)
+            except files.WriteError as error:
+                unwritten.append(Failure(rel, 0, 0, str(error)))
+    return unwritten
 
 
 def _is_worth_noting(entry: FileEntry) -> bool:
     return bool(entry.sites or entry.skipped)
 
 
-def _show(
-    options: ApplyOptions,
-    messages: Messages,
-    target: str,
-    changed: list[str],
-    outcomes: Mapping[str, Outcome],
-    left_out: Mapping[str, str],
-    failures: list[Failure],
-) -> None:
+def _show(options: ApplyOptions, root: Path, done: _Done) -> None:
+    messages = Messages(options.quiet)
+    outcomes, changed, left_out, failures = done.outcomes, done.changed, done.left_out, done.failures
     notes = [note for outcome in outcomes.values() for note in outcome.notes]
     would = options.check or options.diff
     if options.output == "json":
         print_json(
             {
                 "ok": not failures and not (options.check and changed),
-                "target": target,
+                "target": done.target,
                 "changed": changed,
                 "files": [_entry_as_json(outcome.entry) for outcome in outcomes.values()],
                 "left_out": [{"path": path, "reason": reason} for path, reason in sorted(left_out.items())],
@@ -318,22 +436,30 @@ def _show(
             print(outcomes[rel].diff, end="")
     else:
         for rel in changed:
-            print(f"{'would annotate' if would else 'annotated'} {rel}: {_sites_in_words(outcomes[rel].entry)}")
+            words = _sites_in_words(outcomes[rel].entry)
+            print(f"{'would annotate' if would else 'annotated'} {path_in_words(root, rel)}: {words}")
     for note in notes:
         messages.warning(note)
     for failure in failures:
-        messages.error(str(failure))
+        messages.error(failure.in_words(root))
     sites = [site for outcome in outcomes.values() for site in outcome.entry.sites]
-    skipped = Counter(skip.reason for outcome in outcomes.values() for skip in outcome.entry.skipped)
+    if sites and not done.has_entry:
+        messages.warning("no entry point found, so nothing would start the tracing: name the script with --entry FILE")
     messages.note(
         f"{count(len(changed), 'file')} {'would be annotated' if would else 'annotated'}, "
         f"{len(outcomes) - len(changed)} unchanged, {len(left_out)} left out, {len(failures)} failed; "
-        f"{count(sum(site.kind != 'lifecycle' for site in sites), 'function')} traced, "
-        f"{skipped.total()} left alone"
-        + (f" ({', '.join(f'{reason} {count}' for reason, count in skipped.most_common(4))}, …)" if skipped else "")
+        f"{count(sum(site.kind != 'lifecycle' for site in sites), 'function')} traced, {_skips_in_words(outcomes)}"
     )
-    if sites and not any(outcome.entry.entry for outcome in outcomes.values()):
-        messages.warning("no entry point found, so nothing would start the tracing: name the script with --entry FILE")
+    if failures:
+        messages.note("what failed was left as it was; put it right, or leave it out with --exclude, and run again")
+
+
+def _skips_in_words(outcomes: Mapping[str, Outcome]) -> str:
+    skipped = Counter(skip.reason for outcome in outcomes.values() for skip in outcome.entry.skipped)
+    reasons = [f"{reason} {number}" for reason, number in skipped.most_common(4)]
+    if len(skipped) > len(reasons):
+        reasons.append("…")
+    return f"{skipped.total()} left alone" + (f" ({', '.join(reasons)})" if reasons else "")
 
 
 def _entry_as_json(entry: FileEntry) -> dict[str, Any]:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
+import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
 from dfannotate.cli import files
-from dfannotate.cli.apply import Failure
+from dfannotate.cli.apply import DIRTY, Failure, failure_of, is_below, path_in_words, relative
 from dfannotate.cli.config import Config
-from dfannotate.cli.discover import dirty_files
+from dfannotate.cli.discover import dirty_files, find_sources
+from dfannotate.cli.record import Record
+from dfannotate.cli.run import Lanes
 from dfannotate.cli.show import Messages, Output, UserError, count, print_json, progress
 from dfannotate.cli.state import FOLDER, MANIFEST_NAME, project_root
 from dfannotate.codemods.revert import exact_text, structural_text
 from dfannotate.edits import EditError
-from dfannotate.manifest import FileEntry, Manifest, load, save
+from dfannotate.manifest import FileEntry, Manifest
 from dfannotate.source import ParseFailure, digest, read_source, split_lines
 
 
@@ -35,130 +40,180 @@ class RevertOptions:
 @dataclass(frozen=True)
 class Reverted:
     """A file without its annotations. ``how``: ``exact`` gives the bytes from before, ``structure`` keeps edits made
-    since, ``none`` where it holds no annotation any more (or is gone)."""
+    since, ``none`` where it holds no annotation any more, ``gone`` where it is not there. ``seen`` is the SHA-256 of
+    the content that is replaced by ``data``."""
 
     path: str
-    how: Literal["exact", "structure", "none"]
-    before: str = ""
-    after: str = ""
+    how: Literal["exact", "structure", "none", "gone"]
+    seen: str = ""
     data: bytes | None = None
+    diff: str = ""
 
 
 def revert(options: RevertOptions, config: Config) -> int:
     """Take the annotations out, or say from which files. Returns the exit code. Raises ``UserError`` where there is no
     manifest, ``ManifestError`` where it is broken."""
-    messages = Messages(options.quiet)
     root = project_root(options.paths[0])
-    manifest_path = options.manifest or root / FOLDER / MANIFEST_NAME
-    if not manifest_path.exists():
-        raise UserError(f"{manifest_path}: no manifest, so nothing is known to be annotated here (see --manifest)")
-    manifest = load(manifest_path)
-    wanted = [entry for entry in manifest.files if _is_below(root / entry.path, options.paths)]
-    failures: list[Failure] = []
+    record = Record(options.manifest or root / FOLDER / MANIFEST_NAME, root)
+    stamp = record.stamp()
+    manifest = record.read()
+    if manifest is None:
+        raise UserError(f"{record.path}: no manifest, so nothing is known to be annotated here (see --manifest)")
+    moved = _moved(manifest, options, root)
+    wanted = {
+        entry.path: (str(root / moved.get(entry.path, entry.path)), entry, options.diff)
+        for entry in manifest.files
+        if entry.path in moved or is_below(root / entry.path, options.paths)
+    }
+    failures = _missing(options.paths, root, wanted)
     results: list[Reverted] = []
-    with progress("reverting", len(wanted), quiet=options.quiet) as advance:
-        for entry in wanted:
+    with (
+        Lanes(list(wanted), [1] * len(wanted), None) as lanes,
+        progress("reverting", len(wanted), quiet=options.quiet) as advance,
+    ):
+        for rel, result in lanes.map(revert_file, wanted):
             advance(1)
-            result = revert_file(root / entry.path, entry)
-            if isinstance(result, Failure):
-                failures.append(result)
-            else:
+            if isinstance(result, Reverted):
                 results.append(result)
+            else:
+                failures.append(result if isinstance(result, Failure) else Failure(rel, 0, 0, result.text))
+    results.sort(key=lambda result: result.path)
     changed = [result for result in results if result.data is not None]
     if not (options.check or options.diff):
-        written, refused = _write(options, root, changed, manifest)
+        targets = {result.path: Path(os.path.realpath(wanted[result.path][0])) for result in results}
+        refused = _write(options, record, stamp, manifest, results, targets)
         failures.extend(refused)
-        gone = {result.path for result in results if result.data is None} | set(written)
-        _forget(manifest, manifest_path, gone)
-        changed = [result for result in changed if result.path in written]
-    _show(options, messages, changed, failures)
+        lost = {failure.path for failure in refused}
+        changed = [result for result in changed if result.path not in lost]
+    failures.sort(key=lambda failure: (failure.path, failure.line))
+    gone = [result.path for result in results if result.how == "gone"]
+    _show(options, root, changed, gone, moved, failures)
     if failures:
         return 2
     return 1 if options.check and changed else 0
 
 
-def revert_file(path: Path, entry: FileEntry) -> Reverted | Failure:
-    """One file's text without its annotations."""
-    if not entry.sites or not path.exists():
-        return Reverted(entry.path, "none")
+def revert_file(rel: str, path: str, entry: FileEntry, want_diff: bool) -> Reverted | Failure:
+    """One file's content without its annotations."""
+    if not os.path.lexists(path):
+        return Reverted(rel, "gone" if entry.sites else "none")
+    if not entry.sites:
+        return Reverted(rel, "none")
     try:
-        data = files.read_bytes(path, entry.path)
+        data = files.read_bytes(Path(path), rel)
         if digest(data) == entry.sha256_before:
-            return Reverted(entry.path, "none")
-        source = read_source(entry.path, data)
+            return Reverted(rel, "none")
+        source = read_source(rel, data)
         text = exact_text(source, entry)
         how: Literal["exact", "structure"] = "exact" if text is not None else "structure"
         if text is None:
             text = structural_text(source, entry)
     except ParseFailure as failure:
-        return Failure(entry.path, failure.line, failure.column, failure.reason)
+        return Failure(rel, failure.line, failure.column, failure.reason)
     except EditError as error:
-        return Failure(entry.path, 0, 0, str(error))
+        return failure_of(rel, error)
     if text == source.text:
-        return Reverted(entry.path, "none")
-    return Reverted(entry.path, how, source.text, text, source.encode(text))
+        return Reverted(rel, "none")
+    diff = ""
+    if want_diff:
+        diff = "".join(difflib.unified_diff(source.lines, split_lines(text), rel, rel))
+    return Reverted(rel, how, source.sha256, source.encode(text), diff)
 
 
-def _is_below(path: Path, paths: tuple[Path, ...]) -> bool:
-    real = path.resolve()
-    return any(real == (given := named.resolve()) or given in real.parents for named in paths)
+def _moved(manifest: Manifest, options: RevertOptions, root: Path) -> dict[str, str]:
+    """Where annotated files that are gone from their place were moved to, below the paths named: path -> path."""
+    gone = {entry.sha256_after: entry.path for entry in manifest.files if entry.sites}
+    gone = {sha: rel for sha, rel in gone.items() if not (root / rel).exists()}
+    if not gone:
+        return {}
+    known = manifest.by_path()
+    found: dict[str, str] = {}
+    for path in find_sources([path for path in options.paths if path.exists()], root=root):
+        rel = relative(path, root)
+        sha = None if rel in known else files.digest_of(path)
+        if sha in gone:
+            found[gone[sha]] = rel
+    return found
+
+
+def _missing(paths: tuple[Path, ...], root: Path, wanted: Mapping[str, object]) -> list[Failure]:
+    """The paths named that are not there, and of which the manifest knows nothing."""
+    return [
+        Failure(relative(Path(os.path.realpath(path)), root), 0, 0, "no such file or folder")
+        for path in paths
+        if not path.exists() and not any(is_below(root / rel, [path]) for rel in wanted)
+    ]
 
 
 def _write(
-    options: RevertOptions, root: Path, changed: list[Reverted], manifest: Manifest
-) -> tuple[list[str], list[Failure]]:
+    options: RevertOptions,
+    record: Record,
+    stamp: object,
+    manifest: Manifest,
+    results: list[Reverted],
+    targets: Mapping[str, Path],
+) -> list[Failure]:
+    """Files are written first, the manifest follows: a run killed in between finds them without annotations."""
+    changed = [result for result in results if result.data is not None]
     # A file that is exactly what apply wrote has no changes of the user's, whatever git says of it.
-    asked = [] if options.allow_dirty else [result for result in changed if result.how != "exact"]
-    dirty = dirty_files(root, [root / result.path for result in asked])
-    written: list[str] = []
-    failures: list[Failure] = []
-    for result in changed:
-        if root / result.path in dirty:
-            failures.append(
-                Failure(result.path, 0, 0, "uncommitted changes; commit or stash them, or use --allow-dirty")
-            )
-            continue
-        try:
-            files.replace((root / result.path).resolve(), result.data or b"", result.path)
-            written.append(result.path)
-        except files.WriteError as error:
-            failures.append(Failure(result.path, 0, 0, str(error).removeprefix(f"{result.path}: ")))
-    return written, failures
+    asked = [] if options.allow_dirty else [targets[result.path] for result in changed if result.how != "exact"]
+    dirty = dirty_files(record.root, asked)
+    failures = [Failure(result.path, 0, 0, DIRTY) for result in changed if targets[result.path] in dirty]
+    refused = {failure.path for failure in failures}
+    try:
+        with files.locked(record.path.parent):
+            if record.stamp() != stamp:  # another run was faster
+                manifest = record.read() or Manifest(manifest.target)
+            for path in targets.values():
+                with contextlib.suppress(OSError):
+                    files.remove_leftover(path)
+            for result in changed:
+                if result.path in refused:
+                    continue
+                try:
+                    files.replace(targets[result.path], result.data or b"", result.seen)
+                except files.WriteError as error:
+                    failures.append(Failure(result.path, 0, 0, str(error)))
+            kept = {failure.path for failure in failures}
+            done = {result.path for result in results} - kept
+            record.finish(manifest.merged(manifest.target, (), done))
+    except OSError as error:
+        raise UserError(
+            f"{record.path}: cannot be written: {error.strerror or error}. Files may be reverted already; run again"
+        ) from None
+    return failures
 
 
-def _forget(manifest: Manifest, path: Path, gone: set[str]) -> None:
-    """Files are reverted first, the manifest follows: a run killed in between finds them without annotations."""
-    left = manifest.merged(manifest.target, (), gone)
-    if left.files:
-        save(left, path)
-    else:
-        path.unlink(missing_ok=True)
-
-
-def _show(options: RevertOptions, messages: Messages, changed: list[Reverted], failures: list[Failure]) -> None:
+def _show(
+    options: RevertOptions,
+    root: Path,
+    changed: list[Reverted],
+    gone: list[str],
+    moved: Mapping[str, str],
+    failures: list[Failure],
+) -> None:
+    messages = Messages(options.quiet)
     would = options.check or options.diff
+    where = {result.path: moved.get(result.path, result.path) for result in changed}
     if options.output == "json":
         print_json(
             {
                 "ok": not failures and not (options.check and changed),
-                "changed": [{"path": result.path, "how": result.how} for result in changed],
+                "changed": [{"path": where[result.path], "how": result.how} for result in changed],
+                "gone": gone,
                 "errors": [asdict(failure) for failure in failures],
-                **({"diff": {result.path: _diff(result) for result in changed}} if options.diff else {}),
+                **({"diff": {where[result.path]: result.diff for result in changed}} if options.diff else {}),
             }
         )
     elif options.diff:
         for result in changed:
-            print(_diff(result), end="")
+            print(result.diff, end="")
     else:
         for result in changed:
             kept = "" if result.how == "exact" else " (edited since; your edits stay)"
-            print(f"{'would revert' if would else 'reverted'} {result.path}{kept}")
+            print(f"{'would revert' if would else 'reverted'} {path_in_words(root, where[result.path])}{kept}")
+    for path in gone:
+        messages.warning(f"{path_in_words(root, path)}: annotated, but not there any more; nothing to revert")
     for failure in failures:
-        messages.error(str(failure))
+        messages.error(failure.in_words(root))
     messages.note(f"{count(len(changed), 'file')} {'would be ' if would else ''}reverted, {len(failures)} failed")
-
-
-def _diff(result: Reverted) -> str:
-    return "".join(
-        difflib.unified_diff(split_lines(result.before), split_lines(result.after), result.path, result.path)
-    )

@@ -2,17 +2,25 @@
 
 Every file belongs to one *lane* (a process of its own), so that a second pass over a file finds what the first left in
 memory. ``except Exception`` stands here and nowhere else: a file that fails stops no other.
+
+A lane is a plain process at the end of a pipe, not an executor: no thread runs in this process, which forks, and a lane
+whose other end is gone ends by itself, also where this process was killed.
 """
 
 from __future__ import annotations
 
 import gc
+import multiprocessing
 import os
+import signal
+import sys
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any, Generic, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -21,14 +29,24 @@ FEW = 8
 """Up to so many files no process is started."""
 
 BATCH = 16
-"""Files sent to a lane at once: enough to hide the sending, few enough to show progress."""
+"""Results sent back at once: enough to hide the sending, few enough to show progress."""
 
 
 @dataclass(frozen=True)
 class Crash:
-    """What an unexpected exception said; a bug, but not one that stops the other files."""
+    """Why there is no result: an unexpected exception (a bug, but not one that stops the other files), or a lane that
+    was killed."""
 
     text: str
+
+
+@dataclass
+class _Lane:
+    """One process, this end of its pipe, and the items it still owes."""
+
+    process: BaseProcess
+    connection: Connection[Any, Any]
+    owed: list[Any] = field(default_factory=list)
 
 
 def available_cores() -> int:
@@ -38,65 +56,100 @@ def available_cores() -> int:
 
 
 class Lanes(Generic[Item]):
-    """Items in fixed lanes, heaviest first into the lightest lane. Used as a context manager."""
+    """Items in fixed lanes, heaviest first into the lightest lane. Used as a context manager, within which the garbage
+    collector rests: trees have no cycles, and it would walk those that are kept again and again."""
 
     def __init__(self, items: Sequence[Item], weights: Sequence[int], jobs: int | None) -> None:
         count = jobs or available_cores()
-        count = 1 if len(items) <= FEW and jobs is None else max(1, min(count, len(items)))
-        self._lane: dict[Item, int] = {}
-        loads = [0] * count
+        self._count = 1 if len(items) <= FEW and jobs is None else max(1, min(count, len(items)))
+        self._lane_of: dict[Item, int] = {}
+        self._lanes: list[_Lane] = []
+        loads = [0] * self._count
         for weight, index in sorted(((weight, index) for index, weight in enumerate(weights)), reverse=True):
             lane = loads.index(min(loads))
-            self._lane[items[index]] = lane
+            self._lane_of[items[index]] = lane
             loads[lane] += weight + 1
-        self._executors = (
-            [ProcessPoolExecutor(max_workers=1, initializer=_start_lane) for _ in range(count)] if count > 1 else []
-        )
 
     def __enter__(self) -> Lanes[Item]:
+        self._collects = gc.isenabled()
+        gc.disable()
+        if self._count > 1:
+            context = multiprocessing.get_context("fork" if sys.platform == "linux" else None)
+            for _ in range(self._count):
+                here, there = context.Pipe()
+                # A fork has this process's ends of all pipes, and while it has, the end of this process goes unnoticed.
+                strangers = [*(lane.connection for lane in self._lanes), here]
+                process = context.Process(target=_serve, args=(there, strangers), daemon=True)
+                process.start()
+                there.close()
+                self._lanes.append(_Lane(process, here))
         return self
 
     def __exit__(self, *error: object) -> None:
-        for executor in self._executors:
-            executor.shutdown(wait=not any(error), cancel_futures=True)
+        for lane in self._lanes:
+            lane.connection.close()
+            if any(error):
+                lane.process.terminate()
+        for lane in self._lanes:
+            lane.process.join()
+        if self._collects:
+            gc.enable()
 
     def map(
         self, function: Callable[..., Result], arguments: Mapping[Item, tuple[object, ...]]
     ) -> Iterator[tuple[Item, Result | Crash]]:
         """``function(item, *arguments[item])`` for each item, in no particular order. With processes, ``function`` must
         be importable and its result picklable."""
-        if not self._executors:
+        if not self._lanes:
             for item, more in arguments.items():
                 yield item, _guarded(function, (item, *more))
             return
-        batches: dict[Future[list[Result | Crash]], list[Item]] = {}
-        for lane, executor in enumerate(self._executors):
-            mine = [item for item in arguments if self._lane[item] == lane]
-            for start in range(0, len(mine), BATCH):
-                items = mine[start : start + BATCH]
-                batches[executor.submit(_run_batch, function, [(item, *arguments[item]) for item in items])] = items
-        for future in as_completed(batches):
-            items = batches.pop(future)
-            try:
-                results = future.result()
-            except BrokenProcessPool:
-                results = [Crash("the process that worked on it was killed (out of memory?)")] * len(items)
-            yield from zip(items, results, strict=True)
+        for number, lane in enumerate(self._lanes):
+            lane.owed = [item for item in arguments if self._lane_of[item] == number]
+            # A lane answers nothing before it has heard all, so that neither end waits for the other to read.
+            with suppress(OSError):
+                lane.connection.send((function, [(item, *arguments[item]) for item in lane.owed]))
+        waiting = {lane.connection: lane for lane in self._lanes if lane.owed}
+        while waiting:
+            for ready in wait(list(waiting)):
+                assert isinstance(ready, Connection)
+                lane = waiting[ready]
+                try:
+                    results: list[Result | Crash] = ready.recv()
+                except (EOFError, OSError):
+                    lane.process.join()
+                    results = [Crash(_how_it_ended(lane.process))] * len(lane.owed)
+                yield from zip(lane.owed, results, strict=False)
+                del lane.owed[: len(results)]
+                if not lane.owed:
+                    del waiting[ready]
 
 
-def _start_lane() -> None:
-    # Trees have no cycles; with the collector on, it walks the trees that are kept again and again.
-    gc.disable()
+def _how_it_ended(process: BaseProcess) -> str:
+    code = process.exitcode or 0
+    name = signal.Signals(-code).name if -code in set(signal.Signals) else f"exit code {code}"
+    return f"the process that worked on it was killed ({name}; out of memory?); run again, with --jobs 1 if it recurs"
 
 
-def _run_batch(function: Callable[..., Result], calls: list[tuple[object, ...]]) -> list[Result | Crash]:
-    return [_guarded(function, call) for call in calls]
+def _serve(connection: Connection[Any, Any], strangers: Sequence[Connection[Any, Any]]) -> None:
+    """The life of a lane: calls come in, results go out in batches, until the other end is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is answered by the process that started this one
+    for stranger in strangers:
+        stranger.close()
+    with suppress(EOFError, OSError):
+        while True:
+            function, calls = connection.recv()
+            for start in range(0, len(calls), BATCH):
+                connection.send([_guarded(function, call) for call in calls[start : start + BATCH]])
 
 
 def _guarded(function: Callable[..., Result], call: tuple[object, ...]) -> Result | Crash:
     try:
         return function(*call)
     except Exception as error:
-        if os.environ.get("DFANNOTATE_DEBUG"):
-            raise
-        return Crash(f"internal error: {type(error).__name__}: {error}")
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        text = " ".join(str(error).split())
+        return Crash(
+            f"internal error: {type(error).__name__}: {text} ({os.path.basename(place.filename)}:{place.lineno});"
+            " the file was left alone; please report this"
+        )

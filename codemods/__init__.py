@@ -37,6 +37,8 @@ class Context:
     entry_functions: frozenset[str] = frozenset()
     entry_calls: frozenset[str] = frozenset()
     around: Surroundings = field(default_factory=Surroundings)
+    outlives: bool = False
+    """The project uses threads or exit handlers: a finalize at the end of the main module would come too early."""
     every_function: bool = False
     """Annotate all that can be, not only what is worth it."""
 

@@ -1,6 +1,6 @@
 """The initialize/finalize pair where a program begins and ends.
 
-In a ``__main__`` guard it is a ``try: … finally:`` around the guard's body; in a function that a console script enters,
+In a ``__main__`` guard it is a ``try: … finally:`` around the guard's body, where nothing outlives that; in a function that a console script enters,
 and in a script without either, it is a start that happens once and a finalize at exit: tests call such a function many
 times in one process, and after a finalize every later event is lost and every later fork dies. With MPI, the tracer
 starts after MPI and ends before it.
@@ -51,10 +51,10 @@ class Lifecycle(Codemod):
             if function.scope == "module" and function.name in context.entry_functions:
                 _in_function(plan, function)
         guards = [guard for guard in facts.guards if not _calls_entry(plan, [n for s in guard.body for n in s.names])]
-        if len(guards) == 1 and _is_last(plan, guards[0]):
+        if len(guards) == 1 and _is_last(plan, guards[0]) and not context.outlives:
             _in_guard(plan, guards[0])
         elif guards:
-            # Code that runs after the guard would be cut off by a finalize in it.
+            # What runs after the guard, or outlives it, would be cut off by a finalize in it.
             _at_guard_start(plan, guards[0])
         elif context.is_entry and not facts.guards and not context.entry_functions:
             names = [name for statement in facts.statements for name in statement.names]

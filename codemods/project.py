@@ -54,6 +54,7 @@ class Project:
             self._add(summary)
         self.packages = frozenset(name.partition(".")[0] for name in self.modules)
         self.frame_names = frozenset().union(*(s.frame_functions for s in self.files.values()))
+        self.outlives = any(s.facts.outlives for s in self.files.values())
         self.wrapped_names = frozenset().union(*(s.facts.looked_at for s in self.files.values()))
         self.outside = frozenset().union(*(s.facts.outside_hazards for s in self.files.values()))
         self.entries = self._entries(console_scripts)
@@ -75,7 +76,7 @@ class Project:
         }
         heads = {target.partition(".")[0] for target in imports.values() if not target.startswith(".")}
         around = Surroundings(unsafe, self.frame_names, frozenset(heads - self.packages), self.wrapped_names)
-        return Context(category, is_entry, own, calls, around, every_function)
+        return Context(category, is_entry, own, calls, around, self.outlives, every_function)
 
     # --- names ------------------------------------------------------------------------------------------------------
 

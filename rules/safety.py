@@ -204,8 +204,10 @@ def treat(function: FunctionFacts, module: ModuleFacts, around: Surroundings) ->
     is_init = function.name == "__init__" and function.scope == "class"
     if any(p.kind == "kwargs" or p.name in HAZARDOUS_NAMES for p in function.parameters):
         return Treatment("log_static", "hazardous-parameter")
-    if function.scope == "class" and not is_init and function.first_parameter == "self":
-        reason = around.unsafe_classes.get(function.owner)
+    if function.first_parameter == "self" and not is_init:
+        # The tracer takes anything called self for an object to look at, a plain function's argument too.
+        known = function.scope == "class"
+        reason = around.unsafe_classes.get(function.owner) if known else "hazardous-parameter"
         if reason:
             return Treatment("log_static", reason)
     return Treatment("log_init" if is_init else "log")

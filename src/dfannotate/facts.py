@@ -50,6 +50,9 @@ INSPECTING_PACKAGES = frozenset(
 UNNAMED = "?"
 """Stands for a callee, decorator or base that is no name."""
 
+OUTLIVING = frozenset({"threading", "_thread", "concurrent", "atexit"})
+"""Packages by which work goes on after the last statement of a program: threads, pools, exit handlers."""
+
 _ENVIRONMENT = frozenset(
     {"os.environ", "os.putenv", "os.environb", "sys.path", "warnings", "matplotlib.use", "os.chdir"}
 )
@@ -217,6 +220,8 @@ class ModuleFacts:
     generated: bool
     """The head of the file says that a tool wrote it."""
     mpi: tuple[MpiStatement, ...]
+    outlives: bool
+    """Imports something by which work goes on after the program's last statement."""
 
     def import_map(self) -> dict[str, str]:
         return dict(self.imports)
@@ -381,6 +386,7 @@ class _Walk:
                 if (callee := resolve(raw, self.imports)).partition(".")[0] in INSPECTING_PACKAGES
             ),
             generated=_is_generated(self.source.text[:2000]),
+            outlives=not OUTLIVING.isdisjoint(target.partition(".")[0] for target in self.imports.values()),
             mpi=tuple(self._mpi(body, "", direct=True)) if "mpi4py" in self.source.text else (),
         )
 

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
@@ -94,10 +93,39 @@ class Manifest:
 
 
 def dump(manifest: Manifest) -> str:
-    """The manifest as JSON text, stable in order, with a final newline."""
-    document = {"version": FORMAT_VERSION, "tool": manifest.tool, "target": manifest.target}
-    document_files = [asdict(entry) for entry in manifest.files]
-    return json.dumps({**document, "files": document_files}, indent=1, ensure_ascii=True) + "\n"
+    """The manifest as JSON text, stable in order, with a final newline. Each site, skip and undo has a line of its own,
+    so that a change of one function is a change of a few lines."""
+    head = {"version": FORMAT_VERSION, "tool": manifest.tool, "target": manifest.target}
+    lines = ["{", *(f" {_json(key)}: {_json(value)}," for key, value in head.items())]
+    blocks = [_dump_entry(entry) for entry in manifest.files]
+    lines += [' "files": [', *_joined(blocks), " ]"] if blocks else [' "files": []']
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _dump_entry(entry: FileEntry) -> list[str]:
+    rows = [f"   {_json(key)}: {_json(getattr(entry, key))}" for key in _SCALARS]
+    for key in ("sites", "skipped", "undo"):
+        items = [[f"    {_json(vars(item))}"] for item in getattr(entry, key)]
+        if items:
+            rows.append("\n".join([f"   {_json(key)}: [", *_joined(items), "   ]"]))
+        elif key != "undo":
+            rows.append(f"   {_json(key)}: []")
+    if entry.names:
+        rows.append(f'   "names": {_json(dict(entry.names))}')
+    if entry.introduced:
+        rows.append(f'   "introduced": {_json(list(entry.introduced))}')
+    return ["  {", *_joined([[row] for row in rows]), "  }"]
+
+
+def _joined(blocks: list[list[str]]) -> list[str]:
+    """The lines of all blocks, each but the last followed by a comma."""
+    for block in blocks[:-1]:
+        block[-1] += ","
+    return [line for block in blocks for line in block]
+
+
+_json = json.JSONEncoder(ensure_ascii=True).encode
+_SCALARS = ("path", "category", "entry", "sha256_before", "sha256_after")
 
 
 def load(path: Path) -> Manifest:
@@ -107,34 +135,51 @@ def load(path: Path) -> Manifest:
     data = path.read_bytes()
     try:
         document = json.loads(data)
-    except ValueError as error:
-        raise ManifestError(f"{path}: not JSON ({error})") from None
+    except (ValueError, RecursionError) as error:
+        raise ManifestError(f"{path}: not JSON ({error}); {_REMEDY}") from None
     if not isinstance(document, dict):
-        raise ManifestError(f"{path}: not a manifest (an object is expected)")
-    if document.get("version") != FORMAT_VERSION:
+        raise ManifestError(f"{path}: not a manifest (an object is expected); {_REMEDY}")
+    version = document.get("version")
+    if not isinstance(version, int) or isinstance(version, bool) or version != FORMAT_VERSION:
         raise ManifestError(
-            f"{path}: manifest version {document.get('version')!r}; this dfannotate reads version {FORMAT_VERSION}"
+            f"{path}: manifest version {version!r}; this dfannotate reads version {FORMAT_VERSION}:"
+            " use the dfannotate that wrote it"
         )
     try:
         files = tuple(_entry(item) for item in _list(document, "files"))
+        if len({entry.path for entry in files}) < len(files):
+            raise ValueError("a path is listed twice")
         return Manifest(_str(document, "target"), files, _str(document, "tool"))
-    except (KeyError, TypeError, ValueError) as error:
-        raise ManifestError(f"{path}: broken manifest ({error})") from None
+    except KeyError as error:
+        raise ManifestError(f"{path}: broken manifest (no {error}); {_REMEDY}") from None
+    except (TypeError, ValueError) as error:
+        raise ManifestError(f"{path}: broken manifest ({error}); {_REMEDY}") from None
+
+
+_REMEDY = "restore it, from git say (without it, what is annotated by now cannot be reverted)"
 
 
 def save(manifest: Manifest, path: Path) -> None:
-    """Write the manifest atomically: at any moment the file is the old one or the new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    """Write the manifest atomically: at any moment the file is the old one or the new one. A file that says the same
+    already is not touched. Raises ``OSError``."""
+    data = dump(manifest).encode("ascii")
+    path = Path(os.path.realpath(path))  # a link stays a link
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(dump(manifest))
+        if path.read_bytes() == data:
+            return
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    # Always the same name, so that what a killed run left goes with the next.
+    temporary = path.with_name(f".{path.name}.new")
+    temporary.unlink(missing_ok=True)
+    try:
+        with open(temporary, "xb") as stream:
+            stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
-        os.chmod(temporary, 0o644)
         os.replace(temporary, path)
     except BaseException:
-        os.unlink(temporary)
+        temporary.unlink(missing_ok=True)
         raise
 
 
@@ -153,16 +198,45 @@ def _int(item: Mapping[str, Any], key: str) -> int:
 
 
 def _list(item: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
-    value = item.get(key, [])
+    value = item[key]
     if not isinstance(value, list) or not all(isinstance(element, dict) for element in value):
         raise TypeError(f"{key!r} must be a list of objects")
     return value
 
 
-def _texts(value: object) -> dict[str, str]:
-    if not isinstance(value, dict) or not all(isinstance(text, str) for pair in value.items() for text in pair):
-        raise TypeError(f"names must be strings, not {value!r}")
+def _bool(item: Mapping[str, Any], key: str) -> bool:
+    value = item[key]
+    if not isinstance(value, bool):
+        raise TypeError(f"{key!r} must be true or false, not {value!r}")
     return value
+
+
+def _names(item: Mapping[str, Any]) -> dict[str, str]:
+    value = item.get("names", {})
+    if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
+        raise TypeError(f"'names' must be an object of strings, not {value!r}")
+    return value
+
+
+def _introduced(item: Mapping[str, Any]) -> tuple[str, ...]:
+    value = item.get("introduced", [])
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        raise TypeError(f"'introduced' must be a list of strings, not {value!r}")
+    return tuple(value)
+
+
+def _path(item: Mapping[str, Any]) -> str:
+    value = _str(item, "path")
+    if not value or value.startswith("/") or "\0" in value:
+        raise ValueError(f"'path' must be relative to the project root, not {value!r}")
+    return value
+
+
+def _undo(item: Mapping[str, Any]) -> Undo:
+    undo = Undo(_int(item, "start"), _int(item, "end"), _str(item, "before"))
+    if not 1 <= undo.start <= undo.end:
+        raise ValueError(f"no lines {undo.start} to {undo.end}")
+    return undo
 
 
 def _entry(item: Mapping[str, Any]) -> FileEntry:
@@ -181,16 +255,16 @@ def _entry(item: Mapping[str, Any]) -> FileEntry:
             )
         )
     skipped = (Skip(_str(s, "function"), _int(s, "line"), _str(s, "reason")) for s in _list(item, "skipped"))
-    undo = (Undo(_int(u, "start"), _int(u, "end"), _str(u, "before")) for u in _list(item, "undo"))
+    undo = (_undo(stretch) for stretch in (_list(item, "undo") if "undo" in item else ()))
     return FileEntry(
-        path=_str(item, "path"),
+        path=_path(item),
         category=_str(item, "category"),
-        entry=bool(item["entry"]),
+        entry=_bool(item, "entry"),
         sha256_before=_str(item, "sha256_before"),
         sha256_after=_str(item, "sha256_after"),
         sites=tuple(sites),
         skipped=tuple(skipped),
         undo=tuple(undo),
-        names=_texts(item.get("names", {})),
-        introduced=tuple(_texts(dict.fromkeys(item.get("introduced", ()), ""))),
+        names=_names(item),
+        introduced=_introduced(item),
     )

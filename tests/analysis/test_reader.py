@@ -138,6 +138,16 @@ def test_a_damaged_byte_is_told_and_the_members_around_are_kept(
     assert len(before) < problem.offset <= len(before) + len(WHOLE) + len(after)
 
 
+def test_a_member_whose_end_is_damaged_does_not_swallow_the_next(tmp_path: Path) -> None:
+    # flipped bits in the code for "end of block": the member runs on into what follows it
+    for place in range(len(WHOLE) - 25, len(WHOLE)):
+        damaged = bytearray(WHOLE)
+        damaged[place] ^= 1
+        file = read(tmp_path, bytes(damaged) + gzip.compress(lines(range(1, 20))), "run.pfw.gz")
+        assert count(file) == 19
+        assert [problem.kind for problem in file.problems] == ["corrupt"]
+
+
 def test_the_lines_before_a_break_are_those_that_zlib_gives(tmp_path: Path) -> None:
     damaged = bytearray(WHOLE)
     damaged[600] ^= 0x55
@@ -150,6 +160,31 @@ def test_the_lines_before_a_break_are_those_that_zlib_gives(tmp_path: Path) -> N
     path = tmp_path / "run.pfw.gz"
     path.write_bytes(damaged)
     assert (all_records(path), summarize(path).bad_lines) == records(bytes(text))
+
+
+# Every block of this gives more than one block of output: 4 KiB of it are half a megabyte of text.
+DENSE = gzip.compress(b"".join(line(1, "f" * 200) * 12_000 for _ in range(2)))
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.77, 0.9, 0.999])
+@pytest.mark.parametrize("damaged", [False, True], ids=["cut", "damaged"])
+def test_dense_text_before_a_break_is_what_zlib_gives(tmp_path: Path, share: float, damaged: bool) -> None:
+    place = int(len(DENSE) * share)
+    data = bytearray(DENSE if damaged else DENSE[:place])
+    if damaged:
+        data[place : place + 4] = b"\xff\xff\xff\xff"
+    text = bytearray()
+    inflater = zlib.decompressobj(31)
+    with suppress(zlib.error):
+        for byte in data:
+            text += inflater.decompress(bytes([byte]))
+    path = tmp_path / "run.pfw.gz"
+    path.write_bytes(data)
+    file = summarize(path)
+    good, bad = records(bytes(text))  # a damaged place may give rubbish for a while before it is noticed
+    assert good > 500
+    assert (all_records(path), file.bad_lines) == (good, bad)
+    assert [problem.kind for problem in file.problems] == ["corrupt" if damaged else "truncated"]
 
 
 @pytest.mark.parametrize(
@@ -273,6 +308,24 @@ def test_a_file_of_several_processes(tmp_path: Path) -> None:
     file = read(tmp_path, line(1, pid=7, ts=50) + line(1, pid=8, ts=60) + line(2, pid=7, ts=70) + line(2, pid=8, ts=10))
     spans = {process.pid: (process.first, process.last, process.count) for process in file.processes}
     assert spans == {7: (50, 72, 2), 8: (10, 62, 2)}
+
+
+@pytest.mark.parametrize(
+    ("ends", "finalized"),
+    [
+        pytest.param([], False, id="none"),
+        pytest.param([7], True, id="its-own"),
+        pytest.param([9], True, id="one-from-another-thread"),
+        pytest.param([8, 9], False, id="only-those-of-forked-children"),
+        pytest.param([8, 7, 9], True, id="its-own-among-those-of-children"),
+    ],
+)
+def test_the_end_must_be_the_process_s_own(tmp_path: Path, ends: list[int], finalized: bool) -> None:
+    records = [line(1, "start", cat="dftracer"), line(2), line(3)]
+    records += [line(4, "end", cat="dftracer", tid=thread) for thread in ends]
+    (process,) = read(tmp_path, b"".join(records)).processes
+    assert process.finalized == finalized
+    assert (process.starts, process.ends, process.count) == (1, len(ends), 2)
 
 
 def test_repeats_in_a_long_file_are_estimated_from_a_sample(tmp_path: Path) -> None:
