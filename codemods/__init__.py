@@ -37,6 +37,8 @@ class Context:
     entry_functions: frozenset[str] = frozenset()
     entry_calls: frozenset[str] = frozenset()
     around: Surroundings = field(default_factory=Surroundings)
+    private_names: bool = False
+    """Somebody takes all names of the module: the tracer's must not be among them."""
     outlives: bool = False
     """The project uses threads or exit handlers: a finalize at the end of the main module would come too early."""
     every_function: bool = False
@@ -76,7 +78,7 @@ class Plan:
     is_entry: bool = False
 
     def __post_init__(self) -> None:
-        self.names = choose_names(self.facts)
+        self.names = choose_names(self.facts, self.context.private_names)
 
     @cached_property
     def treatments(self) -> dict[int, Treatment]:
@@ -122,9 +124,6 @@ class Plan:
         if "atexit" in self.needed and self.facts.import_map().get("atexit") != "atexit":
             lines.append(atexit_line(self.names))
         if missing:
-            # A file that knows nothing of the tracer gets the usual pair, whichever of the two it uses today.
-            if not own.function and not own.logger:
-                missing |= {"function", "logger"}
             lines.append(import_line(self.names, missing))
         if "instance" in self.needed and not own.instance:
             lines += ["", instance_line(self.names, self.context.category)]

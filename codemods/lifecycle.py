@@ -1,9 +1,9 @@
 """The initialize/finalize pair where a program begins and ends.
 
-In a ``__main__`` guard it is a ``try: … finally:`` around the guard's body, where nothing outlives that; in a function that a console script enters,
-and in a script without either, it is a start that happens once and a finalize at exit: tests call such a function many
-times in one process, and after a finalize every later event is lost and every later fork dies. With MPI, the tracer
-starts after MPI and ends before it.
+In a ``__main__`` guard it is a ``try: … finally:`` around the guard's body. In a function that a console script enters,
+in a script without either, and where threads or exit handlers outlive the guard, it is a start that happens once and a
+finalize at exit: after a finalize every later event is lost and every later fork dies. With MPI, the tracer starts
+after MPI and ends before it.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from dfannotate.codemods import Context
-from dfannotate.facts import ClassFacts, ModuleFacts
+from dfannotate.facts import LISTERS, ClassFacts, ModuleFacts
 from dfannotate.rules.safety import Surroundings, base_is_harmless, own_hazard
 
 _HOPS = 12
@@ -54,6 +54,7 @@ class Project:
             self._add(summary)
         self.packages = frozenset(name.partition(".")[0] for name in self.modules)
         self.frame_names = frozenset().union(*(s.frame_functions for s in self.files.values()))
+        self.listed = self._listed()
         self.outlives = any(s.facts.outlives for s in self.files.values())
         self.wrapped_names = frozenset().union(*(s.facts.looked_at for s in self.files.values()))
         self.outside = frozenset().union(*(s.facts.outside_hazards for s in self.files.values()))
@@ -76,7 +77,7 @@ class Project:
         }
         heads = {target.partition(".")[0] for target in imports.values() if not target.startswith(".")}
         around = Surroundings(unsafe, self.frame_names, frozenset(heads - self.packages), self.wrapped_names)
-        return Context(category, is_entry, own, calls, around, self.outlives, every_function)
+        return Context(category, is_entry, own, calls, around, self._is_listed(summary), self.outlives, every_function)
 
     # --- names ------------------------------------------------------------------------------------------------------
 
@@ -135,6 +136,22 @@ class Project:
                 if module and (self.modules[module].path, name.partition(".")[0]) in self._classes:
                     return module, name
         return summary.module, rest
+
+    def _listed(self) -> frozenset[str]:
+        """Modules whose names are taken as they are: by ``from module import *``, ``dir(module)`` and the like."""
+        found = set()
+        for summary in self.files.values():
+            names = [*summary.facts.star_imports]
+            imports = summary.facts.import_map()
+            names += [imports.get(name, name) for callee, name in summary.facts.handed_over if callee in LISTERS]
+            found.update(self._absolute(summary, name) for name in names)
+        return frozenset(found)
+
+    def _is_listed(self, summary: FileSummary) -> bool:
+        """Whether the module's names are somebody's matter; a package's are, as what it offers to the world."""
+        if summary.facts.has_all:
+            return False
+        return summary.module in self.listed or summary.path.endswith("__init__.py")
 
     # --- entry points -----------------------------------------------------------------------------------------------
 

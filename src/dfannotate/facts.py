@@ -33,11 +33,21 @@ FRAME_CALLS = frozenset(
         "traceback.print_stack",
         "traceback.walk_stack",
         "traceback.StackSummary.extract",
+        "sys.exc_info",
         "sys.settrace",
         "sys.setprofile",
     }
 )
 """Calls that look at the frames above them: a decorator's frame would be seen."""
+
+FRAME_ATTRIBUTES = frozenset(
+    {"__traceback__", "__cause__", "with_traceback", "tb_frame", "tb_next", "tb_lineno"}
+    | {"f_back", "f_code", "f_globals", "f_lineno", "f_locals", "f_trace"}
+)
+"""Attributes of frames, and those by which a program puts together the traceback that somebody will read."""
+
+LISTERS = frozenset({"dir", "vars", "inspect.getmembers"})
+"""Calls that list the names of a module they are given."""
 
 LOOKED_AT = frozenset({"__code__", "__defaults__", "__kwdefaults__", "__closure__", "__globals__", "__wrapped__"})
 """Attributes that a wrapper does not share with the function it wraps."""
@@ -204,6 +214,8 @@ class ModuleFacts:
     imports: tuple[tuple[str, str], ...]
     """Local name -> what it stands for, dotted (``np`` -> ``numpy``); relative imports keep their leading dots."""
     star_imports: tuple[str, ...]
+    has_all: bool
+    """Says by ``__all__`` what ``from module import *`` brings."""
     taken: frozenset[str]
     """Identifiers of any scope that could meet the names an annotation introduces."""
     tracer: TracerNames
@@ -374,6 +386,7 @@ class _Walk:
             guards=tuple(self._guards(body)),
             imports=tuple(sorted(self.imports.items())),
             star_imports=tuple(self.star_imports),
+            has_all="__all__" in self.source.text and "__all__" in _names_bound_by(body),
             taken=frozenset(self.taken),
             tracer=self._tracer(body),
             tracer_modules=frozenset(self.tracer_modules),
@@ -383,7 +396,7 @@ class _Walk:
             handed_over=frozenset(
                 (callee, name)
                 for raw, name in self.handed
-                if (callee := resolve(raw, self.imports)).partition(".")[0] in INSPECTING_PACKAGES
+                if (callee := resolve(raw, self.imports)).partition(".")[0] in INSPECTING_PACKAGES or callee in LISTERS
             ),
             generated=_is_generated(self.source.text[:2000]),
             outlives=not OUTLIVING.isdisjoint(target.partition(".")[0] for target in self.imports.values()),
@@ -565,6 +578,8 @@ class _Walk:
             looked_at = dotted(node.value).rpartition(".")[2]
             if looked_at:
                 self.looked_at.add(looked_at)
+        elif attribute in FRAME_ATTRIBUTES:
+            context.frames = True
         elif attribute == "__dict__" and context.klass and context.name not in _COPYING_METHODS:
             context.klass.sets |= _is_self(node.value, context)
 

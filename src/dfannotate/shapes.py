@@ -32,15 +32,17 @@ _EXPORTED = {"logger": vocabulary.LOGGER, "function": vocabulary.FUNCTION, "enab
 """Field of ``Names`` -> what the tracer's module calls it, in the order of the import line."""
 
 
-def choose_names(facts: ModuleFacts) -> Names:
-    """Names for a file: its own where it imports the tracer already, else the usual ones, else a free variant."""
+def choose_names(facts: ModuleFacts, private: bool = False) -> Names:
+    """Names for a file: its own where it imports the tracer already, else the usual ones (``private``: with a leading
+    underscore, so that ``import *`` does not carry them on), else a free variant."""
     imports = facts.import_map()
     own = facts.tracer
 
     def free(wanted: str) -> str:
-        private = f"_{wanted.lstrip('_')}"
-        numbered = (f"{private}_{n}" for n in itertools.count(2))
-        return next(name for name in itertools.chain((wanted, private), numbered) if name not in facts.taken)
+        hidden = f"_{wanted.lstrip('_')}"
+        numbered = (f"{hidden}_{n}" for n in itertools.count(2))
+        candidates = itertools.chain([hidden] if private else [wanted, hidden], numbered)
+        return next(name for name in candidates if name not in facts.taken)
 
     return Names(
         logger=own.logger or free(vocabulary.LOGGER),
