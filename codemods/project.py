@@ -139,7 +139,7 @@ class Project:
 
     def _listed(self) -> frozenset[str]:
         """Modules whose names are taken as they are: by ``from module import *``, ``dir(module)`` and the like."""
-        found = set()
+        found: set[str] = set()
         for summary in self.files.values():
             names = [*summary.facts.star_imports]
             imports = summary.facts.import_map()
