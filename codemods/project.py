@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from dfannotate.codemods import Context
-from dfannotate.facts import LISTERS, ClassFacts, ModuleFacts
+from dfannotate.facts import LISTERS, ClassFacts, FunctionFacts, ModuleFacts
 from dfannotate.rules.safety import Surroundings, base_is_harmless, own_hazard
 
 _HOPS = 12
@@ -26,13 +26,26 @@ class FileSummary:
     module: str
     """Dotted name under which the project imports the file."""
     facts: ModuleFacts
-    frame_functions: frozenset[str]
+    frames: tuple[tuple[str, int], ...]
+    """Functions that look at frames, by the name they are called by -> how many frames above their own."""
+    calls: tuple[tuple[str, frozenset[str]], ...]
+    """Functions, by the name they are called by -> the last names of what they call."""
 
 
 def summarize(path: str, module: str, facts: ModuleFacts) -> FileSummary:
     """A summary is small: it travels from the process that read the file to the one that knows them all."""
-    frames = frozenset(function.name for function in facts.functions if function.looks_at_frames)
-    return FileSummary(path, module, replace(facts, functions=(), statements=()), frames)
+    frames = tuple((_called(f), f.frame_depth) for f in facts.functions if f.frame_depth)
+    calls = tuple(
+        (_called(f), frozenset(call.name.rpartition(".")[2] for call in f.calls)) for f in facts.functions if f.calls
+    )
+    return FileSummary(path, module, replace(facts, functions=(), statements=()), frames, calls)
+
+
+def _called(function: FunctionFacts) -> str:
+    """The name by which a function is called: its class's for what runs when an object is made."""
+    if function.name in ("__init__", "__new__", "__post_init__"):
+        return function.owner.rpartition(".")[2]
+    return function.name
 
 
 class Project:
@@ -53,7 +66,7 @@ class Project:
         for summary in summaries:
             self._add(summary)
         self.packages = frozenset(name.partition(".")[0] for name in self.modules)
-        self.frame_names = frozenset().union(*(s.frame_functions for s in self.files.values()))
+        self.frame_names = self._frame_names()
         self.listed = self._listed()
         self.outlives = any(s.facts.outlives for s in self.files.values())
         self.wrapped_names = frozenset().union(*(s.facts.looked_at for s in self.files.values()))
@@ -152,6 +165,29 @@ class Project:
         if summary.facts.has_all:
             return False
         return summary.module in self.listed or summary.path.endswith("__init__.py")
+
+    def _frame_names(self) -> frozenset[str]:
+        """Names of functions whose callers are looked at through them, however many calls lie between."""
+        depths: dict[str, int] = {}
+        for summary in self.files.values():
+            for name, depth in summary.frames:
+                depths[name] = max(depth, depths.get(name, 0))
+        pending = [name for name, depth in depths.items() if depth > 1]
+        callers: dict[str, set[str]] = {}
+        if pending:
+            for summary in self.files.values():
+                for caller, callees in summary.calls:
+                    for callee in callees:
+                        callers.setdefault(callee, set()).add(caller)
+        while pending:
+            name = pending.pop()
+            left = depths[name] - 1
+            for caller in callers.get(name, ()):
+                if depths.get(caller, 0) < left:
+                    depths[caller] = left
+                    if left > 1:
+                        pending.append(caller)
+        return frozenset(name for name, depth in depths.items() if depth > 1)
 
     # --- entry points -----------------------------------------------------------------------------------------------
 

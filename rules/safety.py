@@ -171,7 +171,7 @@ class Surroundings:
     """What the rest of the project says about a module.
 
     ``unsafe_classes``: qualified name of a class of the module -> why its objects are a hazard.
-    ``frame_names``: names of the project's functions that look at the frames above them.
+    ``frame_names``: names of the project's functions through which frames of their callers are looked at.
     ``wrapped_names``: functions of the project whose defaults, code, … are looked at somewhere in it.
     ``packages``: top-level names of the packages, other than the project's own, that the module imports."""
 
@@ -245,7 +245,7 @@ def _why_region(function: FunctionFacts, module: ModuleFacts, around: Surroundin
             return "unknown-decorator"
     if "<locals>" in function.qualname:
         return "nested"
-    if function.looks_at_frames or _calls_frame_function(function, around):
+    if function.frame_depth or _calls_frame_function(function, around):
         return "frames"
     if function.is_recursive:
         return "recursive"

@@ -19,31 +19,25 @@ from dfannotate.source import Source
 Scope = Literal["module", "class", "function"]
 Body = Literal["code", "stub"]
 
-FRAME_CALLS = frozenset(
-    {
-        "sys._getframe",
-        "sys._getframemodulename",
-        "inspect.stack",
-        "inspect.currentframe",
-        "inspect.trace",
-        "inspect.getouterframes",
-        "inspect.getinnerframes",
-        "traceback.extract_stack",
-        "traceback.format_stack",
-        "traceback.print_stack",
-        "traceback.walk_stack",
-        "traceback.StackSummary.extract",
-        "sys.exc_info",
-        "sys.settrace",
-        "sys.setprofile",
-    }
-)
-"""Calls that look at the frames above them: a decorator's frame would be seen."""
+DEEP = 8
+"""How many frames above itself a function looks at that walks the stack: more than any program's layers of helpers."""
 
-FRAME_ATTRIBUTES = frozenset(
-    {"__traceback__", "__cause__", "with_traceback", "tb_frame", "tb_next", "tb_lineno"}
-    | {"f_back", "f_code", "f_globals", "f_lineno", "f_locals", "f_trace"}
-)
+FRAME_CALLS = {
+    "sys._getframe": 0,  # and as many as its argument says
+    "sys._getframemodulename": 0,
+    "inspect.currentframe": 0,
+    "sys.exc_info": 2,
+    **dict.fromkeys(("inspect.stack", "inspect.trace", "inspect.getouterframes", "inspect.getinnerframes"), DEEP),
+    **dict.fromkeys(("traceback.extract_stack", "traceback.format_stack", "traceback.print_stack"), DEEP),
+    **dict.fromkeys(("traceback.walk_stack", "traceback.StackSummary.extract"), DEEP),
+    **dict.fromkeys(("sys.settrace", "sys.setprofile"), DEEP),
+}
+"""Calls that look at the frames above them, where a decorator's would be seen -> how many frames up."""
+
+FRAME_ATTRIBUTES = {
+    **dict.fromkeys(("__traceback__", "__cause__", "with_traceback", "tb_frame", "tb_next", "tb_lineno"), 2),
+    **dict.fromkeys(("f_code", "f_globals", "f_lineno", "f_locals", "f_trace"), 1),
+}
 """Attributes of frames, and those by which a program puts together the traceback that somebody will read."""
 
 LISTERS = frozenset({"dir", "vars", "inspect.getmembers"})
@@ -125,7 +119,8 @@ class FunctionFacts:
     has_loop: bool
     has_with: bool
     has_docstring: bool
-    looks_at_frames: bool
+    frame_depth: int
+    """How many frames above its own the function looks at; 0 where it looks at none."""
     is_recursive: bool
 
     @property
@@ -302,6 +297,7 @@ class _Context:
     """What is gathered about one function (or the module's own code) while its statements are walked."""
 
     __slots__ = (
+        "backs",
         "calls",
         "frames",
         "klass",
@@ -335,7 +331,8 @@ class _Context:
         self.self_name = self_name
         self.calls: list[tuple[str, int]] = []
         self.statements = 0
-        self.loop = self.withs = self.yields = self.frames = self.recursive = False
+        self.loop = self.withs = self.yields = self.recursive = False
+        self.frames = self.backs = 0
 
     def inner_name(self, name: str) -> str:
         """The ``__qualname__`` of a definition in this scope."""
@@ -534,11 +531,14 @@ class _Walk:
         last = name.rpartition(".")[2]
         if last == vocabulary.INITIALIZE:
             self.initialize_lines.append(node.lineno)
-        if resolve(name, self.imports) in FRAME_CALLS or last in ("_getframe", "currentframe"):
-            context.frames = True
+        depth = FRAME_CALLS.get(resolve(name, self.imports), 0 if last in ("_getframe", "currentframe") else None)
+        if depth is not None:
+            if last == "_getframe" and node.args:
+                depth = _integer(node.args[0])
+            context.frames = max(context.frames, depth)
         for keyword in node.keywords:
-            if keyword.arg in ("stacklevel", "stack_level", "depth_frames"):
-                context.frames = True
+            if keyword.arg in ("stacklevel", "stack_level"):
+                context.frames = max(context.frames, _integer(keyword.value) - 1)
         if last in ("setattr", "delattr") and name == last and node.args:
             self._set_by_name(node.args, context)
         elif last == "vars" and node.args and _is_self(node.args[0], context) and context.klass:
@@ -578,8 +578,10 @@ class _Walk:
             looked_at = dotted(node.value).rpartition(".")[2]
             if looked_at:
                 self.looked_at.add(looked_at)
+        elif attribute == "f_back":
+            context.backs += 1
         elif attribute in FRAME_ATTRIBUTES:
-            context.frames = True
+            context.frames = max(context.frames, FRAME_ATTRIBUTES[attribute])
         elif attribute == "__dict__" and context.klass and context.name not in _COPYING_METHODS:
             context.klass.sets |= _is_self(node.value, context)
 
@@ -612,7 +614,7 @@ class _Walk:
             has_loop=context.loop,
             has_with=context.withs,
             has_docstring=body is not node.body,
-            looks_at_frames=context.frames,
+            frame_depth=DEEP if context.backs and context.loop else context.frames + context.backs,
             is_recursive=context.recursive,
         )
 
@@ -795,6 +797,11 @@ _COPYING_METHODS = frozenset(
     | {"__eq__", "__ne__", "__hash__", "__dir__"}
 )
 """Methods that read or restore ``self.__dict__`` as a whole, and bring no new attribute in."""
+
+
+def _integer(node: ast.expr) -> int:
+    """The value of a whole number written out; ``DEEP`` for anything else."""
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int) else DEEP
 
 
 def _line_of_call(call: tuple[str, int]) -> int:
