@@ -101,17 +101,11 @@ def rewrite_checked(source: Source, edits: Sequence[Edit], names: Names) -> Edit
         tree = parse_text(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise EditError(f"{source.path}: self-check failed: the annotated text does not parse ({error})") from None
-    places = new_places(hunks)
-    starts = [start for start, _ in places]
-
-    def is_new(line: int) -> bool:
-        index = bisect.bisect_right(starts, line) - 1
-        return index >= 0 and line < places[index][1]
-
-    functions = strip(tree, names, is_new)
+    functions = strip(tree, names, _new_lines(source.lines, hunks).__contains__)
     difference = first_difference(source.tree, tree)
     if difference is not None:
         raise EditError(f"{source.path}:{difference}: self-check failed: without its annotations the program differs")
+    places = new_places(hunks)
     undo = tuple(
         Undo(start, end, "".join(source.lines[hunk.start - 1 : hunk.end - 1]))
         for (start, end), hunk in zip(places, hunks, strict=True)
@@ -127,6 +121,19 @@ def undo_all(text: str, undo: Sequence[Undo]) -> str:
     for stretch in sorted(undo, key=lambda u: u.start, reverse=True):
         lines[stretch.start - 1 : stretch.end - 1] = [stretch.before]
     return "".join(lines)
+
+
+def _new_lines(old: Sequence[str], hunks: Sequence[Hunk]) -> set[int]:
+    """The lines of the new text that are no old line, moved or not."""
+    found: set[int] = set()
+    for hunk, (start, _) in zip(hunks, new_places(hunks), strict=True):
+        position, end = hunk.start - 1, hunk.end - 1
+        for number, line in enumerate(hunk.lines, start):
+            if position < end and line.strip() == old[position].strip():
+                position += 1
+            else:
+                found.add(number)
+    return found
 
 
 def new_places(hunks: Sequence[Hunk]) -> list[tuple[int, int]]:
