@@ -71,6 +71,23 @@ def replace(path: Path, data: bytes, seen: str) -> None:
         raise WriteError(f"cannot be written: {error.strerror or error}") from None
 
 
+def create(path: Path, data: bytes) -> None:
+    """Write ``data`` to a file that is not there yet, all of it or nothing. Raises ``WriteError``."""
+    temporary = temporary_of(path)
+    try:
+        remove_leftover(path)
+        try:
+            with open(temporary, "xb") as stream:
+                stream.write(data)
+            os.link(temporary, path)  # unlike a rename, it puts nothing in the place of what came meanwhile
+        finally:
+            remove_leftover(path)
+    except FileExistsError:
+        raise WriteError("somebody else made this file; run again") from None
+    except OSError as error:
+        raise WriteError(f"cannot be written: {error.strerror or error}") from None
+
+
 def temporary_of(path: Path) -> Path:
     """Where the new content of ``path`` is written first. Always the same name, hidden and not a Python file's: what a
     killed run left is found, by nobody else, and goes with the next run."""

@@ -16,16 +16,17 @@ if TYPE_CHECKING:
 
 
 @cache
-def _is_package(folder: Path) -> bool:
+def is_package(folder: Path) -> bool:
+    """Whether Python takes a folder for a package, other than a namespace."""
     return (folder / "__init__.py").is_file()
 
 
 def module_name(path: Path) -> str:
     """The dotted name under which a file is imported: it begins at the outermost of the packages that the file lies
     in, or is the file's stem."""
-    parts = [] if path.name == "__init__.py" and _is_package(path.parent) else [path.stem]
+    parts = [] if path.name == "__init__.py" and is_package(path.parent) else [path.stem]
     folder = path.parent
-    while _is_package(folder):
+    while is_package(folder):
         parts.insert(0, folder.name)
         folder = folder.parent
     return ".".join(parts)

@@ -41,6 +41,8 @@ class Record:
 
     def _is_done(self, entry: FileEntry, before: FileEntry | None) -> bool:
         now = files.digest_of(self.root / entry.path)
+        if entry.generated:  # there was nothing before
+            return now == entry.sha256_after
         return now != (before.sha256_after if before else entry.sha256_before)
 
     def stamp(self) -> tuple[tuple[int, int] | None, ...]:

@@ -1,0 +1,264 @@
+"""``shim = true``: annotated files import from a small generated module, one a package, which loads the tracer on demand.
+
+Where it lies, and what it is called, is decided by how the project imports its modules: a module that its importer
+could not find would break the program. Where that cannot be told, a file imports the tracer itself.
+"""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import keyword
+import os
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from dfannotate import vocabulary
+from dfannotate.cli import files
+from dfannotate.cli.locate import is_package
+from dfannotate.codemods import Shim
+from dfannotate.codemods.project import FileSummary
+from dfannotate.codemods.shim import MARK, every_text, shim_text
+from dfannotate.manifest import FileEntry, Manifest
+from dfannotate.source import ParseFailure, digest, split_lines
+
+Removal = Literal["removed", "edited", "gone"]
+
+
+@dataclass(frozen=True)
+class Due:
+    """A shim that files import from. ``data`` is what is to be written in the place of what has the SHA-256 ``seen``
+    (None: of nothing), None where it is right as it is; ``note`` is for the user."""
+
+    entry: FileEntry
+    seen: str | None = None
+    data: bytes | None = None
+    diff: str = ""
+    note: str = ""
+
+
+def is_shim_file(summary: FileSummary, old: Manifest) -> bool:
+    """Whether a file is a shim, which is no part of the program."""
+    entry = old.by_path().get(summary.path)
+    named = vocabulary.is_shim(Path(summary.path).stem) and summary.facts.generated
+    return named or (entry is not None and entry.generated)
+
+
+class Places:
+    """Which shim each file of a run imports from. ``reasons`` says of files that get none, why."""
+
+    def __init__(
+        self,
+        root: Path,
+        paths: Mapping[str, Path],
+        summaries: Collection[FileSummary],
+        entries: Collection[str],
+        old: Manifest,
+    ) -> None:
+        """``paths`` and ``entries`` (files that start the program) are those of the run, relative to ``root``."""
+        self.reasons: dict[str, str] = {}
+        self._root = root
+        self._paths = paths
+        self._known = old.by_path()
+        self._names: dict[Path, str] = {}
+        self._entries = entries
+        absolute = {target for summary in summaries for target in _targets(summary) if not target.startswith(".")}
+        self._heads = {target.partition(".")[0] for target in absolute}
+        self._pairs = {pair for target in absolute for pair in itertools.pairwise(target.split("."))}
+        self._relative = {paths[s.path].parent for s in summaries if any(t.startswith(".") for t in _targets(s))}
+        self._scripts = {paths[summary.path].parent for summary in summaries if self._is_script(summary)}
+        self._plain = {
+            (paths[summary.path].parent, head) for summary in summaries for head in _heads(summary) - {"", "__future__"}
+        }
+
+    def of(self, summary: FileSummary) -> Shim | None:
+        """The shim of a file, None where it has to import the tracer itself."""
+        path = self._paths[summary.path]
+        package = self._package(path)
+        if package is None:
+            return self._beside(path, summary)
+        name = self._free_name(package)
+        if self._is_script(summary):
+            inside = any(target.startswith(".") or target.partition(".")[0] == package.name for target in _targets(summary))
+            if not inside or self._imports_siblings(path, summary):
+                self.reasons[summary.path] = f"it may be run as a script, which would not find {package.name}.{name}"
+                return None
+        return Shim(f"{package.name}.{name}", self._relative_to_root(package / f"{name}.py"))
+
+    def _beside(self, path: Path, summary: FileSummary) -> Shim | None:
+        """A shim in the folder of a file that is in no package: for scripts, and what stands beside them."""
+        folder = path.parent
+        if (folder.name, path.stem) in self._pairs or folder in self._relative:
+            self.reasons[summary.path] = f"it is imported as a part of {folder.name}, which is no package"
+            return None
+        if folder in self._scripts or (folder, path.stem) in self._plain:
+            name = self._free_name(folder)
+            return Shim(name, self._relative_to_root(folder / f"{name}.py"))
+        before = self._before(summary)
+        if before is None:
+            self.reasons[summary.path] = "it is in no package, and nothing tells where it is imported from"
+        return before
+
+    def _before(self, summary: FileSummary) -> Shim | None:
+        """What the file imported from until now: a run on a part of the project may not see what told where."""
+        entry = self._known.get(summary.path)
+        if entry is None or not entry.shim or not (self._root / entry.shim).is_file():
+            return None
+        return Shim(entry.names["module"], entry.shim)
+
+    def _package(self, path: Path) -> Path | None:
+        """The folder of the top-level package by whose name a file is imported; None where it is in none.
+
+        That is the outermost, unless the project imports an inner one by its own name: an ``__init__.py`` too many."""
+        chain = _packages_around(path)
+        if not chain:
+            return None
+        outermost = chain[0]
+        if outermost.name in self._heads:
+            return outermost
+        for folder in chain[1:]:
+            inside = {second for first, second in self._pairs if first == folder.name}
+            if any((folder / f"{name}.py").is_file() or is_package(folder / name) for name in inside):
+                return folder
+        before = self._known.get(self._relative_to_root(path))
+        if before is not None and before.shim:
+            name = before.names["module"].rpartition(".")[0]
+            return next((folder for folder in chain if folder.name == name), None)
+        uses_package = any(folder.is_relative_to(outermost) for folder in self._relative)
+        if not uses_package and any(self._is_sibling(path.parent, head) for at, head in self._plain if at == path.parent):
+            return None
+        return outermost
+
+    def _is_script(self, summary: FileSummary) -> bool:
+        return bool(summary.facts.guards) or summary.path in self._entries
+
+    def _imports_siblings(self, path: Path, summary: FileSummary) -> bool:
+        """Whether a file imports what stands beside it by its bare name, as a script does."""
+        return any(self._is_sibling(path.parent, head) for head in _heads(summary))
+
+    def _is_sibling(self, folder: Path, head: str) -> bool:
+        return head not in sys.stdlib_module_names and (folder / f"{head}.py").is_file()
+
+    def _free_name(self, folder: Path) -> str:
+        """What the shim in ``folder`` is called: the usual name, unless that is somebody else's."""
+        if folder not in self._names:
+            numbered = (f"{vocabulary.SHIM}_{n}" for n in itertools.count(2))
+            candidates = itertools.chain([vocabulary.SHIM], numbered)
+            self._names[folder] = next(name for name in candidates if self._is_free(folder / f"{name}.py"))
+        return self._names[folder]
+
+    def _is_free(self, file: Path) -> bool:
+        entry = self._known.get(self._relative_to_root(file))
+        if entry is not None and entry.generated:
+            return True
+        if file.with_suffix("").exists():  # a package
+            return False
+        data = _content(file)
+        return data is None if not os.path.lexists(file) else bool(data and data.startswith(MARK.encode()))
+
+    def _relative_to_root(self, path: Path) -> str:
+        return Path(os.path.relpath(path, self._root)).as_posix()
+
+
+def due(root: Path, entries: Iterable[FileEntry], old: Manifest, generation: vocabulary.Generation) -> list[Due]:
+    """The shims that the files of ``entries`` import from, and what is to be done for each."""
+    text = shim_text(generation)
+    data = text.encode()
+    known = old.by_path()
+    found = []
+    for path in sorted({entry.shim for entry in entries if entry.shim and entry.sites}):
+        entry = FileEntry(path, "", False, "", digest(data), generated=True)
+        now = _content(root / path)
+        if now == data:
+            found.append(Due(entry))
+        elif now is None:
+            found.append(Due(entry, None, data, _diff(path, "", text)))
+        elif now.decode(errors="replace") in every_text() or _is_as_written(now, known.get(path)):
+            found.append(Due(entry, digest(now), data, _diff(path, now.decode(errors="replace"), text)))
+        else:
+            note = f"{path}: edited since dfannotate wrote it, so it stays as it is; delete it to have it written anew"
+            found.append(Due(known.get(path, entry), note=note))
+    return found
+
+
+def write(root: Path, shims: Iterable[Due]) -> dict[str, str]:
+    """Write the shims that are not right; path -> message for those that cannot be written."""
+    failed = {}
+    for shim in shims:
+        if shim.data is None:
+            continue
+        path = root / shim.entry.path
+        try:
+            if shim.seen is None:
+                files.create(path, shim.data)
+            else:
+                files.replace(path, shim.data, shim.seen)
+        except files.WriteError as error:
+            failed[shim.entry.path] = str(error)
+    return failed
+
+
+def unneeded(manifest: Manifest) -> list[FileEntry]:
+    """The shims that no annotated file imports from any more."""
+    needed = {entry.shim for entry in manifest.files if entry.sites}
+    return [entry for entry in manifest.files if entry.generated and entry.path not in needed]
+
+
+def fate(root: Path, entry: FileEntry) -> Removal:
+    """What ``remove`` will come to."""
+    now = _content(root / entry.path)
+    if now is None:
+        return "gone"
+    return "removed" if _is_as_written(now, entry) else "edited"
+
+
+def remove(root: Path, entry: FileEntry) -> Removal:
+    """Remove a shim, unless it is no longer what was written. Raises ``OSError``."""
+    what = fate(root, entry)
+    if what == "removed":
+        (root / entry.path).unlink()
+    return what
+
+
+def edited_in_words(path: str) -> str:
+    """What is said of a shim that is not removed."""
+    return f"{path}: edited since dfannotate wrote it, so it was left; nothing imports it any more"
+
+
+def _is_as_written(data: bytes, entry: FileEntry | None) -> bool:
+    # The mark is asked for too: whatever a manifest says, nothing else is ever replaced or removed.
+    return entry is not None and digest(data) == entry.sha256_after and data.startswith(MARK.encode())
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        return files.read_bytes(path, "")
+    except ParseFailure:
+        return None
+
+
+def _diff(path: str, before: str, after: str) -> str:
+    return "".join(difflib.unified_diff(split_lines(before), split_lines(after), path, path))
+
+
+def _targets(summary: FileSummary) -> Iterator[str]:
+    """What a file imports, dotted; relative imports with their leading dots."""
+    yield from (target for _, target in summary.facts.imports)
+    yield from summary.facts.star_imports
+
+
+def _heads(summary: FileSummary) -> set[str]:
+    return {target.partition(".")[0] for target in _targets(summary)} - {""}
+
+
+def _packages_around(path: Path) -> list[Path]:
+    """The packages that a file lies in, outermost first, those left out whose name no import can hold."""
+    chain: list[Path] = []
+    folder = path.parent
+    while is_package(folder) and folder.name.isidentifier() and not keyword.iskeyword(folder.name):
+        chain.insert(0, folder)
+        folder = folder.parent
+    return chain
