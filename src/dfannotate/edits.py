@@ -1,7 +1,7 @@
 """The one place where text is rewritten.
 
 Every edit comes down to stretches of text that are replaced: whole lines put in (``Splice``), a body moved one level
-in or out (``Indent``), an expression changed by way of its LibCST node (``Rewrite``). All planned edits of a file are
+in or out (``Indent``), a part of a line put in or taken out (``Rewrite``). All planned edits of a file are
 made in one pass; those inside a moved body move with it. Bytes outside are never touched, so comments, odd spacing and
 line ends survive by construction. The result carries its own inverse.
 """
@@ -55,7 +55,22 @@ class Indent:
     out: bool = False
 
 
-Edit = Splice | Indent
+@dataclass(frozen=True)
+class Rewrite:
+    """The text from ``line`` and ``column`` to ``end_line`` and ``end_column`` becomes ``text``, a part of a line.
+
+    Lines are 1-based, columns 0-based and in characters. A call is changed by what is put around its parts, so that a
+    call in the arguments of another is changed beside it. What is put in at one place stands in the order of ``rank``."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    text: str = ""
+    rank: int = 0
+
+
+Edit = Splice | Indent | Rewrite
 
 
 @dataclass(frozen=True)
@@ -76,19 +91,29 @@ class Edited:
     undo: tuple[Undo, ...]
     functions: tuple[int, ...]
     """Lines of every ``def`` of ``text``, in order."""
+    growth: tuple[tuple[int, int, int], ...] = ()
+    """Where text became more lines or fewer: line and column in the old text, and by how many."""
+
+    def line_now(self, line: int, column: int) -> int:
+        """The line in ``text`` of what stood at ``line`` and ``column``."""
+        return line + sum(more for at, where, more in self.growth if (at, where) <= (line, column))
 
 
 def apply(source: Source, edits: Sequence[Edit]) -> tuple[str, tuple[Hunk, ...]]:
     """The text of ``source`` with all edits made, and the hunks that do it.
 
     Raises ``EditError`` where edits overlap."""
+    hunks = tuple(_hunks(source, _sorted_stretches(source, edits)))
+    return "".join(_assemble(source.lines, hunks)), hunks
+
+
+def _sorted_stretches(source: Source, edits: Sequence[Edit]) -> list[_Stretch]:
     stretches = sorted(_Stretches(source, edits).all(), key=lambda s: (s.start, s.order))
     for before, after in itertools.pairwise(stretches):
         if after.start < before.end:
             line = bisect.bisect_right(_line_starts(source.lines), after.start)
             raise EditError(f"{source.path}:{line}: two changes of the same text")
-    hunks = tuple(_hunks(source, stretches))
-    return "".join(_assemble(source.lines, hunks)), hunks
+    return stretches
 
 
 def rewrite_checked(source: Source, edits: Sequence[Edit], names: Names) -> Edited:
@@ -96,7 +121,9 @@ def rewrite_checked(source: Source, edits: Sequence[Edit], names: Names) -> Edit
     annotations of the changed lines equals the old one's ``ast.dump``.
 
     Raises ``EditError`` where it does not hold."""
-    text, hunks = apply(source, edits)
+    stretches = _sorted_stretches(source, edits)
+    hunks = tuple(_hunks(source, stretches))
+    text = "".join(_assemble(source.lines, hunks))
     try:
         tree = parse_text(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -112,7 +139,7 @@ def rewrite_checked(source: Source, edits: Sequence[Edit], names: Names) -> Edit
     )
     if undo_all(text, undo) != source.text:
         raise EditError(f"{source.path}: self-check failed: the change cannot be taken back byte for byte")
-    return Edited(text, hunks, undo, tuple(sorted(functions)))
+    return Edited(text, hunks, undo, tuple(sorted(functions)), tuple(_growth(source, stretches)))
 
 
 def undo_all(text: str, undo: Sequence[Undo]) -> str:
@@ -215,8 +242,9 @@ class _Stretch:
     text: str
 
 
-_AFTER, _BEFORE, _LINES, _MARGIN = range(4)
-"""What is put in at one offset, in this order: what closes the block above, what opens one, lines, white space."""
+_AFTER, _BEFORE, _LINES, _MARGIN, _PART = range(5)
+"""What is put in at one offset, in this order: what closes the block above, what opens one, lines, white space, parts
+of a line."""
 
 
 def _line_starts(lines: Sequence[str]) -> list[int]:
@@ -231,6 +259,7 @@ class _Stretches:
         self.lines = source.lines
         self.starts = _line_starts(self.lines)
         self.splices = [edit for edit in edits if isinstance(edit, Splice)]
+        self.rewrites = [edit for edit in edits if isinstance(edit, Rewrite)]
         # Outer blocks before the blocks in them.
         self.blocks = sorted(
             (e for e in edits if isinstance(e, Indent)), key=lambda b: (b.first, -b.last, len(b.prefix))
@@ -255,6 +284,9 @@ class _Stretches:
                 text = "".join(self._moved(line, around) + newline for line in block.after)
                 yield self._whole_lines(block.last + 1, block.last + 1, (_AFTER, -depth), text)
             yield from self._margins(block, depth)
+        for part in self.rewrites:
+            start = self.starts[part.line - 1] + part.column
+            yield _Stretch(start, self.starts[part.end_line - 1] + part.end_column, (_PART, part.rank), part.text)
 
     def _around(self, first: int, last: int) -> list[Indent]:
         """The blocks that hold the given lines, outermost first."""
@@ -324,6 +356,15 @@ class _Stretches:
         return self._inside_strings
 
 
+def _growth(source: Source, stretches: Sequence[_Stretch]) -> Iterable[tuple[int, int, int]]:
+    starts = _line_starts(source.lines)
+    for stretch in stretches:
+        more = len(split_lines(stretch.text + ".")) - len(split_lines(source.text[stretch.start : stretch.end] + "."))
+        if more:
+            line = bisect.bisect_right(starts, stretch.start)
+            yield line, stretch.start - starts[line - 1], more
+
+
 def _hunks(source: Source, stretches: Sequence[_Stretch]) -> Iterable[Hunk]:
     """The stretches as whole lines, neighbours together."""
     lines, starts = source.lines, _line_starts(source.lines)
@@ -351,6 +392,8 @@ def _hunks(source: Source, stretches: Sequence[_Stretch]) -> Iterable[Hunk]:
 
 def _line_end(starts: Sequence[int], stretch: _Stretch) -> int:
     """The number of lines up to the end of a stretch: a line that is only begun counts, one that is not does not."""
+    if stretch.order[0] == _PART:  # what begins a line, and is no line, is of the line
+        return bisect.bisect_right(starts, stretch.end)
     return bisect.bisect_left(starts, stretch.end)
 
 
