@@ -16,6 +16,7 @@ memory depends on the number of different (category, name) pairs, never on the n
 from __future__ import annotations
 
 import io
+import json
 import os
 import signal
 from collections.abc import Callable, Iterable, Iterator
@@ -41,7 +42,15 @@ from dfannotate.analysis.traces import (
     TraceError,
     Traces,
 )
-from dfannotate.vocabulary import ENV_ENABLE, ENV_LOG_FILE, MINIMUM_EVENTS, TRACE, TRACE_SUFFIX, TRACE_SUFFIX_GZIP
+from dfannotate.vocabulary import (
+    ENV_ENABLE,
+    ENV_LOG_FILE,
+    JSON_ARGUMENTS,
+    MINIMUM_EVENTS,
+    TRACE,
+    TRACE_SUFFIX,
+    TRACE_SUFFIX_GZIP,
+)
 
 LINE_LIMIT = 1 << 20
 """Longest line in bytes that is taken for a record; the tracer itself cuts its lines at 16 KiB."""
@@ -197,10 +206,28 @@ def events(file: FileSummary) -> Iterator[list[Event]]:
 
 
 def arguments(event: Event) -> dict[str, Any]:
-    """The decoded arguments; empty where there are none."""
+    """The decoded arguments; empty where there are none. What a manual event wrote as JSON, because the tracer cannot
+    hold it otherwise (an integer beyond 32 bits, nan, a lone surrogate), is what it was."""
     raw = bytes(event.args)
     value = msgspec.json.decode(raw) if raw else None
-    return value if isinstance(value, dict) else {}
+    if not isinstance(value, dict):
+        return {}
+    if JSON_ARGUMENTS in value:
+        _decode_json(value)
+    return value
+
+
+def _decode_json(values: dict[str, Any]) -> None:
+    named = values[JSON_ARGUMENTS]
+    texts = {key: values.get(key) for key in named.split(",")} if isinstance(named, str) else {}
+    try:
+        # Not by msgspec, which knows neither NaN nor a surrogate that stands alone.
+        decoded = {key: json.loads(text) for key, text in texts.items() if isinstance(text, str)}
+    except (ValueError, RecursionError):
+        return  # an argument of the program's own that happens to be called so
+    if decoded and len(decoded) == len(texts):
+        values.update(decoded)
+        del values[JSON_ARGUMENTS]
 
 
 def _is_tracers(event: Event) -> bool:

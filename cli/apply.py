@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from dfannotate import vocabulary
-from dfannotate.cli import files
-from dfannotate.cli.config import DEFAULT_CATEGORY, DEFAULT_FUNCTIONS, Config, Functions
+from dfannotate.cli import files, shim
+from dfannotate.cli.config import DEFAULT_CATEGORY, DEFAULT_FUNCTIONS, ROLE_CATEGORY, Config, Functions
 from dfannotate.cli.discover import dirty_files, find_sources
 from dfannotate.cli.locate import Locator, module_name
 from dfannotate.cli.record import Record
@@ -27,7 +27,8 @@ from dfannotate.codemods.project import FileSummary, Project, summarize
 from dfannotate.codemods.revert import exact_text, structural_text
 from dfannotate.edits import EditError, unified_diff
 from dfannotate.facts import ModuleFacts, find_facts
-from dfannotate.manifest import FileEntry, Manifest
+from dfannotate.manifest import FileEntry, ManualEvent, Manifest
+from dfannotate.rules.roles import Categories
 from dfannotate.rules.selection import why_file_left_out
 from dfannotate.source import ParseFailure, Source, read_source, split_lines
 
@@ -52,6 +53,8 @@ class ApplyOptions:
     allow_dirty: bool = False
     output: Output = "text"
     quiet: bool = False
+    event: ManualEvent | None = None
+    """To be logged in the one file of ``paths``; nothing else is changed then."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,10 @@ class _Done:
     left_out: Mapping[str, str]
     failures: list[Failure]
     has_entry: bool
+    shims: list[shim.Due]
+    shims_removed: list[str]
+    reasons: Mapping[str, str]
+    """Why a file that is annotated has no shim, where it should."""
 
 
 _read_files: dict[str, _Read] = {}
@@ -114,16 +121,20 @@ def apply(options: ApplyOptions, config: Config) -> int:
     root = project_root(options.paths[0])
     record = Record(options.manifest or root / FOLDER / MANIFEST_NAME, root)
     target = options.target or _installed_target()
+    generation = vocabulary.generation_of(target) or vocabulary.CURRENT
     stamp = record.stamp()
     old = record.read() or Manifest(target)
-    paths = _paths(options, root)
+    _check_event_files(config)
+    paths = _paths(options, root) if options.event is None else _paths_around(options, root, old)
     failures: list[Failure] = []
     left_out: dict[str, str] = {}
     outcomes: dict[str, Outcome] = {}
     try:
         with Lanes(list(paths), [_size(path) for path in paths.values()], options.jobs) as lanes:
-            summaries = _read_all(lanes, paths, root, old, failures, quiet=options.quiet)
-            planning = _planning(options, root, paths, summaries, left_out)
+            summaries = _read_all(lanes, paths, root, old, failures, generation, quiet=options.quiet)
+            left_out |= {summary.path: "generated" for summary in summaries if shim.is_shim_file(summary, old)}
+            summaries = [summary for summary in summaries if summary.path not in left_out]
+            planning, reasons = _planning(options, config, root, old, paths, summaries, left_out, generation)
             with progress("planning", len(planning), quiet=options.quiet) as advance:
                 for rel, outcome in lanes.map(plan_file, planning):
                     advance(1)
@@ -135,16 +146,20 @@ def apply(options: ApplyOptions, config: Config) -> int:
         _read_files.clear()
     outcomes = dict(sorted(outcomes.items()))
     changed = [rel for rel, outcome in outcomes.items() if outcome.data is not None]
+    shims = shim.due(root, [outcome.entry for outcome in outcomes.values()], old, generation)
+    removed = _unneeded_shims(options, root, old, outcomes)
     if not (options.check or options.diff):
-        refused = _write(options, record, stamp, old, target, paths, outcomes)
+        refused, removed = _write(options, record, stamp, old, target, paths, outcomes, shims)
         failures.extend(refused)
-        changed = [rel for rel in changed if rel not in {failure.path for failure in refused}]
+        lost = {failure.path for failure in refused}
+        changed = [rel for rel in changed if rel not in lost]
+        shims = [due for due in shims if due.entry.path not in lost]
     failures.sort(key=lambda failure: (failure.path, failure.line))
     has_entry = any(entry.entry for entry in (*old.files, *(outcome.entry for outcome in outcomes.values())))
-    _show(options, root, _Done(target, outcomes, changed, left_out, failures, has_entry))
+    _show(options, root, _Done(target, outcomes, changed, left_out, failures, has_entry, shims, removed, reasons))
     if failures:
         return 2
-    return 1 if options.check and changed else 0
+    return 1 if options.check and (changed or removed or any(due.data is not None for due in shims)) else 0
 
 
 def _paths(options: ApplyOptions, root: Path) -> dict[str, Path]:
@@ -162,15 +177,56 @@ def _paths(options: ApplyOptions, root: Path) -> dict[str, Path]:
     return {relative(path, root): path for path in found}
 
 
+def _paths_around(options: ApplyOptions, root: Path, old: Manifest) -> dict[str, Path]:
+    """The file that an event is asked for, and what its other annotations depend on: the rest of the project, where
+    there are others."""
+    own = _paths(options, root)
+    entry = old.by_path().get(next(iter(own)))
+    if entry is None or not _was_applied(entry):
+        return own
+    others = [root / known.path for known in old.files if (root / known.path).exists()]
+    found = find_sources((root, *others), root=root, include=(), exclude=options.exclude)
+    return {relative(path, root): path for path in found} | own
+
+
+def _was_applied(entry: FileEntry) -> bool:
+    """Whether the annotations of a file are those of ``apply``, not only events that were asked for one by one."""
+    return bool(entry.choices) or any(site.kind != "event" for site in entry.sites)
+
+
+def _check_event_files(config: Config) -> None:
+    for file, event in config.events:
+        if not file.is_file():
+            raise UserError(f"{file}: no such file; tool.dfannotate.events names it for {event.function}")
+
+
+def _events(
+    options: ApplyOptions, config: Config, path: Path, entry: FileEntry | None
+) -> tuple[tuple[ManualEvent, ...], tuple[ManualEvent, ...]]:
+    """The events of one file: those of the configuration, and those that were asked for one by one."""
+    configured = tuple(event for file, event in config.events if os.path.realpath(file) == str(path))
+    kept = entry.events if entry else ()
+    if options.event is not None:
+        kept = (*(event for event in kept if event.function != options.event.function), options.event)
+    return configured, kept
+
+
 def _read_all(
-    lanes: Lanes[str], paths: Mapping[str, Path], root: Path, old: Manifest, failures: list[Failure], *, quiet: bool
+    lanes: Lanes[str],
+    paths: Mapping[str, Path],
+    root: Path,
+    old: Manifest,
+    failures: list[Failure],
+    generation: vocabulary.Generation,
+    *,
+    quiet: bool,
 ) -> list[FileSummary]:
     """First pass over all files; what cannot be read goes to ``failures``."""
     known = old.by_path()
     moved = _moved(old, root)
     summaries: list[FileSummary] = []
     reading = {
-        rel: (str(path), module_name(path), known.get(rel), {} if rel in known else moved)
+        rel: (str(path), module_name(path), known.get(rel), {} if rel in known else moved, generation)
         for rel, path in paths.items()
     }
     with progress("reading", len(paths), quiet=quiet) as advance:
@@ -185,35 +241,66 @@ def _read_all(
 
 def _planning(
     options: ApplyOptions,
+    config: Config,
     root: Path,
+    old: Manifest,
     paths: Mapping[str, Path],
     summaries: list[FileSummary],
     left_out: dict[str, str],
-) -> dict[str, tuple[object, ...]]:
-    """What the second pass is called with, for each file that is to be annotated; the others go to ``left_out``."""
+    generation: vocabulary.Generation,
+) -> tuple[dict[str, tuple[object, ...]], dict[str, str]]:
+    """What the second pass is called with, for each file that is to be annotated, the others go to ``left_out``; and
+    why files import the tracer itself where a shim is asked for."""
     project = Project(summaries, _console_scripts(root), Locator(root))
     named = {os.path.realpath(path) for path in (*options.paths, *options.entry)}
     entries = {relative(Path(os.path.realpath(path)), root) for path in options.entry}
+    known = old.by_path()
+    starts = {s.path for s in summaries if s.path in entries or (not entries and paths[s.path].name == "__main__.py")}
+    places = shim.Places(root, paths, summaries, starts, old)
     planning: dict[str, tuple[object, ...]] = {}
     for summary in summaries:
         rel = summary.path
+        if options.event is not None and str(paths[rel]) not in named:
+            continue
         reason = None if str(paths[rel]) in named else why_file_left_out(rel, summary.facts)
         if reason:
             left_out[rel] = reason
             continue
-        is_entry = rel in entries or (not entries and paths[rel].name == "__main__.py")
-        category = _category(paths[rel], options.category)
-        every = options.functions == "all"
-        context = project.context(rel, category, is_entry=is_entry, every_function=every)
-        planning[rel] = (context, options.diff)
-    return planning
+        is_entry = rel in starts
+        entry = known.get(rel)
+        choices: Mapping[str, str] = {"functions": options.functions, "category": options.category}
+        if options.event is not None and entry is not None:
+            is_entry, choices = entry.entry, {**choices, **entry.choices}
+        category = _category(paths[rel], choices["category"])
+        context = project.context(rel, category, is_entry=is_entry, every_function=choices["functions"] == "all")
+        configured, kept = _events(options, config, paths[rel], entry)
+        only_events = options.event is not None and (entry is None or not _was_applied(entry))
+        by_role = choices["category"] == ROLE_CATEGORY
+        context = replace(
+            context,
+            categories=Categories(
+                by_role, config.categories, rel, summary.module, project.bases(rel) if by_role else {}
+            ),
+            configured_events=() if only_events else configured,
+            kept_events=kept,
+            only_events=only_events,
+            choices={} if only_events else choices,
+        )
+        place = places.of(summary) if config.shim else None
+        planning[rel] = (replace(context, generation=generation, shim=place), options.diff)
+    return planning, places.reasons
 
 
 # --- per file, in a lane ----------------------------------------------------------------------------------------------
 
 
 def read_file(
-    rel: str, path: str, module: str, entry: FileEntry | None, moved: Mapping[str, FileEntry]
+    rel: str,
+    path: str,
+    module: str,
+    entry: FileEntry | None,
+    moved: Mapping[str, FileEntry],
+    generation: vocabulary.Generation = vocabulary.CURRENT,
 ) -> FileSummary | Failure:
     """First pass: read, parse, find the facts. ``moved``: what apply wrote to files that are gone, by the SHA-256."""
     try:
@@ -225,7 +312,7 @@ def read_file(
         return Failure(rel, failure.line, failure.column, failure.reason)
     except EditError as error:
         return failure_of(rel, error)
-    facts = find_facts(base)
+    facts = find_facts(base, generation)
     _read_files[rel] = _Read(data, source.sha256, base, facts)
     return summarize(rel, module, facts)
 
@@ -309,7 +396,7 @@ def _size(path: Path) -> int:
 
 def _category(path: Path, wanted: str) -> str:
     """The category of a file's events: the wanted one, or the module's name (a package's for its ``__init__``)."""
-    if wanted != DEFAULT_CATEGORY:
+    if wanted not in (DEFAULT_CATEGORY, ROLE_CATEGORY):
         return wanted
     name = path.parent.name if path.name == "__init__.py" else path.stem
     # Names reach the trace unescaped: what could break a line of it must not be in them.
@@ -317,11 +404,12 @@ def _category(path: Path, wanted: str) -> str:
 
 
 def _installed_target() -> str:
-    try:
-        installed = metadata.version(vocabulary.DISTRIBUTION_NATIVE)
-    except metadata.PackageNotFoundError:
-        return vocabulary.NEWEST_TARGET
-    return installed if installed.startswith("2.") else vocabulary.NEWEST_TARGET
+    for generation in reversed(vocabulary.GENERATIONS):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            installed = metadata.version(generation.distribution)
+            if vocabulary.generation_of(installed) == generation:  # the Python half has numbers of its own
+                return installed
+    return vocabulary.NEWEST_TARGET
 
 
 def _console_scripts(root: Path) -> Iterable[str]:
@@ -345,8 +433,10 @@ def _write(
     target: str,
     paths: Mapping[str, Path],
     outcomes: Mapping[str, Outcome],
-) -> list[Failure]:
-    """Write the files, and the manifest around them (see ``cli/record.py``); what was not written."""
+    shims: list[shim.Due],
+) -> tuple[list[Failure], list[str]]:
+    """Write the files, and the manifest around them (see ``cli/record.py``); what was not written, and the shims that
+    nothing imports any more."""
     refused = [] if options.allow_dirty else _refused(record.root, old, paths, outcomes)
     kept = {failure.path for failure in refused}
     changed = {rel: outcome for rel, outcome in outcomes.items() if outcome.data is not None and rel not in kept}
@@ -354,24 +444,42 @@ def _write(
     known = old.by_path()
     gone = _gone(options, record.root, old, outcomes)
     if not (noted or known):
-        return refused
+        return refused, []
     try:
         record.make_folder()
         with files.locked(record.path.parent):
             if record.stamp() != stamp:  # another run was faster
                 old = record.read() or Manifest(target)
-            if changed:
-                record.begin(target, [outcome.entry for outcome in changed.values()])
-            unwritten = _write_files(options, changed, paths)
+            generated = [due.entry for due in shims]
+            if changed or any(due.data is not None for due in shims):
+                record.begin(target, [*(outcome.entry for outcome in changed.values()), *generated])
+            # What is imported is there before the first import of it, and goes after the last.
+            failed = shim.write(record.root, shims)
+            stranded = {rel: o for rel, o in changed.items() if o.entry.shim in failed}
+            unwritten = [Failure(rel, 0, 0, f"{o.entry.shim}: {failed[o.entry.shim]}") for rel, o in stranded.items()]
+            unwritten += _write_files(options, {r: o for r, o in changed.items() if r not in stranded}, paths)
             lost = {failure.path for failure in unwritten}
             forgotten = {rel for rel, o in outcomes.items() if rel not in kept and not _is_worth_noting(o.entry)}
-            record.finish(old.merged(target, [e for e in noted if e.path not in lost], gone | (forgotten - lost)))
+            noted = [entry for entry in noted if entry.path not in lost]
+            noted += [entry for entry in generated if entry.path not in failed]
+            final = old.merged(target, noted, gone | (forgotten - lost))
+            spare = shim.unneeded(final)
+            removed = [entry.path for entry in spare if shim.remove(record.root, entry) == "removed"]
+            record.finish(final.merged(target, (), [entry.path for entry in spare]))
     except OSError as error:
         raise UserError(
             f"{record.path}: cannot be written: {error.strerror or error}. No file is annotated without it: nothing was"
             " changed, or what was is known to the next run"
         ) from None
-    return refused + unwritten
+    return refused + unwritten, removed
+
+
+def _unneeded_shims(options: ApplyOptions, root: Path, old: Manifest, outcomes: Mapping[str, Outcome]) -> list[str]:
+    """The shims that will go once the outcomes are written."""
+    if not any(entry.generated for entry in old.files):
+        return []
+    meant = old.merged(old.target, [o.entry for o in outcomes.values()], _gone(options, root, old, outcomes))
+    return [entry.path for entry in shim.unneeded(meant) if shim.fate(root, entry) == "removed"]
 
 
 def _refused(root: Path, old: Manifest, paths: Mapping[str, Path], outcomes: Mapping[str, Outcome]) -> list[Failure]:
@@ -418,30 +526,45 @@ def _show(options: ApplyOptions, root: Path, done: _Done) -> None:
     outcomes, changed, left_out, failures = done.outcomes, done.changed, done.left_out, done.failures
     notes = [note for outcome in outcomes.values() for note in outcome.notes]
     would = options.check or options.diff
+    shims = {due.entry.path: due for due in done.shims if due.data is not None}
+    changes = sorted([*changed, *shims, *done.shims_removed])
+    notes += [due.note for due in done.shims if due.note]
+    notes += _shim_notes(done) + _target_notes(done)
     if options.output == "json":
         print_json(
             {
-                "ok": not failures and not (options.check and changed),
+                "ok": not failures and not (options.check and changes),
                 "target": done.target,
-                "changed": changed,
+                "changed": changes,
                 "files": [_entry_as_json(outcome.entry) for outcome in outcomes.values()],
                 "left_out": [{"path": path, "reason": reason} for path, reason in sorted(left_out.items())],
                 "errors": [asdict(failure) for failure in failures],
                 "notes": notes,
-                **({"diff": {rel: outcomes[rel].diff for rel in changed}} if options.diff else {}),
+                **({"diff": {rel: _diff_of(rel, done) for rel in changes}} if options.diff else {}),
             }
         )
     elif options.diff:
-        for rel in changed:
-            print(outcomes[rel].diff, end="")
+        for rel in changes:
+            print(_diff_of(rel, done), end="")
+    elif options.event is not None:
+        for rel, outcome in outcomes.items():
+            print(_event_in_words(options, path_in_words(root, rel), outcome))
     else:
         for rel in changed:
             words = _sites_in_words(outcomes[rel].entry)
             print(f"{'would annotate' if would else 'annotated'} {path_in_words(root, rel)}: {words}")
+        for rel in shims:
+            print(f"{'would write' if would else 'wrote'} {path_in_words(root, rel)}: what annotated files import from")
+        for rel in done.shims_removed:
+            print(f"{'would remove' if would else 'removed'} {path_in_words(root, rel)}: nothing imports from it")
     for note in notes:
         messages.warning(note)
     for failure in failures:
         messages.error(failure.in_words(root))
+    if options.event is not None:
+        if not (failures or done.has_entry):
+            messages.note("nothing starts the tracing yet: annotate the program with `dfannotate apply`")
+        return
     sites = [site for outcome in outcomes.values() for site in outcome.entry.sites]
     if sites and not done.has_entry:
         messages.warning("no entry point found, so nothing would start the tracing: name the script with --entry FILE")
@@ -452,6 +575,40 @@ def _show(options: ApplyOptions, root: Path, done: _Done) -> None:
     )
     if failures:
         messages.note("what failed was left as it was; put it right, or leave it out with --exclude, and run again")
+
+
+def _diff_of(rel: str, done: _Done) -> str:
+    if rel in done.outcomes:
+        return done.outcomes[rel].diff
+    return next((due.diff for due in done.shims if due.entry.path == rel), "")
+
+
+def _target_notes(done: _Done) -> list[str]:
+    """What the user should know of the tracer that is written for."""
+    generation = vocabulary.generation_of(done.target)
+    direct = any(outcome.entry.sites and not outcome.entry.shim for outcome in done.outcomes.values())
+    if generation is None or not generation.on_unless_off or not direct:
+        return []
+    return [f"{generation.distribution} {done.target} traces unless {generation.enabled}=0 is set"]
+
+
+def _shim_notes(done: _Done) -> list[str]:
+    """Which annotated files import the tracer itself, where a shim was asked for, by the reason."""
+    files_of: dict[str, list[str]] = {}
+    for rel, outcome in done.outcomes.items():
+        if rel in done.reasons and outcome.entry.sites and not outcome.entry.shim:
+            files_of.setdefault(done.reasons[rel], []).append(rel)
+    return [
+        f"{rels[0]}{f' and {len(rels) - 1} more' if rels[1:] else ''}: imports dftracer itself, no shim: {reason}"
+        for reason, rels in files_of.items()
+    ]
+
+
+def _event_in_words(options: ApplyOptions, path: str, outcome: Outcome) -> str:
+    assert options.event is not None
+    site = next(site for site in outcome.entry.sites if site.function == options.event.function)
+    how = "is logged already" if outcome.data is None else "would be logged" if options.check else "is logged now"
+    return f"{path}:{site.line}: {site.function} {how} as {site.category}:{site.event}"
 
 
 def _skips_in_words(outcomes: Mapping[str, Outcome]) -> str:
@@ -467,7 +624,7 @@ def _entry_as_json(entry: FileEntry) -> dict[str, Any]:
     return {
         key: value
         for key, value in asdict(replace(entry, undo=())).items()
-        if key not in ("undo", "names", "introduced")
+        if key not in ("undo", "names", "introduced", "shim", "generated", "events", "choices")
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -33,6 +33,15 @@ class WhichFunctions(str, Enum):
 
     worthwhile = "worthwhile"
     all = "all"
+
+
+class Unit(str, Enum):
+    """``--unit``."""
+
+    ns = "ns"
+    us = "us"
+    ms = "ms"
+    s = "s"
 
 
 def _checker(check: Callable[[str], str]) -> Callable[[str | None], str | None]:
@@ -65,6 +74,15 @@ Manifest = Annotated[
 ]
 AllowDirty = Annotated[bool, typer.Option("--allow-dirty", help="Also touch files with uncommitted changes in git.")]
 OutputFormat = Annotated[Format, typer.Option("--format", help="How results are printed.")]
+
+
+def _argument(kind: str) -> Any:
+    """The flag for arguments of one kind."""
+    return typer.Option(
+        f"--{kind}", metavar="KEY=EXPR", help=f"An argument of the event ({kind}); repeatable.", show_default=False
+    )
+
+
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only results, warnings and errors.")]
 
 
@@ -102,8 +120,9 @@ def _apply(
     category: Annotated[
         str | None,
         typer.Option(
-            metavar="module|NAME",
-            help="Category of the events: each module's own name, or one for all.  [default: module]",
+            metavar="module|role|NAME",
+            help="Category of the events: each module's own name, the role of each function, or one for all."
+            "  [default: module]",
             callback=_checker(check_category),
         ),
     ] = None,
@@ -147,6 +166,66 @@ def _apply(
         quiet=quiet,
     )
     return apply(options, config)
+
+
+@app.command("event", short_help="Log a function as an event of your own making.")
+def _event(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file that holds the function.")],
+    function: Annotated[str, typer.Option(metavar="QUALNAME", help="The function: name, or Class.method.")],
+    name: Annotated[str, typer.Option(help="Name of the event; default: the function's.", show_default=False)] = "",
+    category: Annotated[
+        str, typer.Option(help="Category of the event; default: as for the file.", show_default=False)
+    ] = "",
+    start: Annotated[
+        str,
+        typer.Option(
+            metavar="EXPR",
+            help="When it began, on a simulated clock; evaluated when the function ends.",
+            show_default=False,
+        ),
+    ] = "",
+    duration: Annotated[
+        str, typer.Option(metavar="EXPR", help="How long it took on that clock.", show_default=False)
+    ] = "",
+    unit: Annotated[Unit, typer.Option(help="Unit of both expressions.")] = Unit.s,
+    outcome: Annotated[
+        bool, typer.Option("--outcome", help="On the real clock, logged on success and on failure, with the error.")
+    ] = False,
+    ints: Annotated[list[str] | None, _argument("int")] = None,
+    floats: Annotated[list[str] | None, _argument("float")] = None,
+    strings: Annotated[list[str] | None, _argument("string")] = None,
+    check: Check = False,
+    diff: Diff = False,
+    manifest: Manifest = None,
+    allow_dirty: AllowDirty = False,
+    output: OutputFormat = Format.text,
+    quiet: Quiet = False,
+) -> int:
+    """Log a function as an event of your own making: on a simulated clock (--start and --duration), or an operation
+    with its outcome (--outcome). Expressions are Python over the function's own names."""
+    from dfannotate.cli.event import EventOptions, event
+
+    config = load_config(file)
+    options = EventOptions(
+        file=file,
+        function=function,
+        name=name,
+        category=category,
+        start=start,
+        duration=duration,
+        unit=unit.value,
+        outcome=outcome,
+        ints=tuple(ints or ()),
+        floats=tuple(floats or ()),
+        strings=tuple(strings or ()),
+        check=check,
+        diff=diff,
+        manifest=_manifest(manifest, config),
+        allow_dirty=allow_dirty,
+        output=output.value,
+        quiet=quiet,
+    )
+    return event(options, config)
 
 
 @app.command("revert")

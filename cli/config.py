@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dfannotate.cli.show import UserError
-from dfannotate.vocabulary import TARGETS
+from dfannotate.manifest import ManualEvent
+from dfannotate.vocabulary import GENERATIONS, JSON_ARGUMENTS, RESERVED_ARGUMENTS, TIME_UNITS, generation_of
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -20,6 +21,8 @@ FILE_NAME = "pyproject.toml"
 TABLE = "dfannotate"
 DEFAULT_CATEGORY = "module"
 """One category per file, named after the module."""
+ROLE_CATEGORY = "role"
+"""A category per function, named after what it does."""
 
 Functions = Literal["worthwhile", "all"]
 DEFAULT_FUNCTIONS: Functions = "worthwhile"
@@ -42,6 +45,11 @@ class Config:
     target: str | None = None
     manifest: Path | None = None
     jobs: int | None = None
+    shim: bool = False
+    categories: tuple[tuple[str, str], ...] = ()
+    """Patterns of files and functions, with the category of what matches."""
+    events: tuple[tuple[Path, ManualEvent], ...] = ()
+    """Functions to log as events, each with its file."""
 
 
 def load_config(start: Path) -> Config:
@@ -77,14 +85,53 @@ def read_config(file: Path) -> Config:
 
 def check_category(value: str) -> str:
     """``value`` if it can be a category. Raises ``ValueError`` with the reason."""
-    if value == "role":
-        raise ValueError("categories by role are not available yet; use 'module' or a name of your own")
     if not value.strip():
         raise ValueError("a category needs a name")
     # The tracer writes names into its JSON lines unescaped, so these would make the whole trace unreadable.
     if any(character in '"\\' or not character.isprintable() for character in value):
         raise ValueError(f"{value!r}: quotes, backslashes and control characters would break the trace")
     return value
+
+
+def check_pair(value: str) -> tuple[str, str]:
+    """``KEY=EXPR`` as its two parts. Raises ``ValueError``."""
+    key, equals, expression = value.partition("=")
+    if not equals or not key.strip() or not expression.strip():
+        raise ValueError(f"{value!r}: KEY=EXPR is expected, as in size=len(data)")
+    return key.strip(), expression.strip()
+
+
+def check_event(event: ManualEvent) -> ManualEvent:
+    """``event`` if its parts go together; its expressions are looked at where the file is known. Raises
+    ``ValueError``."""
+    clock = (event.start, event.duration)
+    if event.outcome and any(clock):
+        raise ValueError("either start and duration (a simulated clock), or outcome (the real one)")
+    if not event.outcome and not all(clock):
+        raise ValueError("needs start and duration (a simulated clock), or outcome (the real one)")
+    if event.unit not in TIME_UNITS:
+        raise ValueError(f"unit: {event.unit!r} is none of {', '.join(TIME_UNITS)}")
+    if event.category:
+        check_category(event.category)
+    if len(event.name) > 200 or not event.name.isprintable():
+        raise ValueError(f"name: {event.name[:50]!r}: a line of at most 200 printable characters is expected")
+    keys = [key for key, _ in (*event.ints, *event.floats, *event.strings)]
+    for key in keys:
+        check_key(key, outcome=event.outcome)
+        if keys.count(key) > 1:
+            raise ValueError(f"{key!r}: given twice")
+    return event
+
+
+def check_key(key: str, *, outcome: bool) -> str:
+    """``key`` if it can be the key of an argument. Raises ``ValueError`` with the reason."""
+    if not key or any(letter in '"\\,' or not letter.isprintable() for letter in key):
+        raise ValueError(f"{key!r}: quotes, backslashes, commas and control characters cannot be in a key")
+    if key in RESERVED_ARGUMENTS:
+        raise ValueError(f"{key!r}: {RESERVED_ARGUMENTS[key]}")
+    if key == JSON_ARGUMENTS or (outcome and key == "error"):
+        raise ValueError(f"{key!r}: what the event itself calls something")
+    return key
 
 
 def check_functions(value: str) -> Functions:
@@ -95,10 +142,11 @@ def check_functions(value: str) -> Functions:
 
 
 def check_target(value: str) -> str:
-    """``value`` if it is a release that can be written for, post-releases included. Raises ``ValueError``."""
-    if value in TARGETS or value.startswith(tuple(f"{target}.post" for target in TARGETS)):
+    """``value`` if it is a release that can be written for, of any generation. Raises ``ValueError``."""
+    if generation_of(value) is not None:
         return value
-    raise ValueError(f"{value!r} is not a release that dfannotate writes for; known: {', '.join(TARGETS)}")
+    known = ", ".join(generation.in_words() for generation in GENERATIONS)
+    raise ValueError(f"{value!r} is not a release that dfannotate writes for; known: {known}")
 
 
 def _checked(table: Mapping[str, Any], file: Path) -> Config:
@@ -134,6 +182,69 @@ def _jobs(value: object) -> int:
     return value
 
 
+def _categories(value: object) -> tuple[tuple[str, str], ...]:
+    if not isinstance(value, dict):
+        raise ValueError(f"must be a table of patterns with categories, not {_kind(value)}")
+    return tuple((pattern, check_category(_text(category))) for pattern, category in value.items())
+
+
+def _events(value: object, folder: Path) -> tuple[tuple[Path, ManualEvent], ...]:
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        raise ValueError(f"must be a list of tables ([[tool.{TABLE}.events]]), not {_kind(value)}")
+    events: list[tuple[Path, ManualEvent]] = []
+    for number, table in enumerate(value, 1):
+        try:
+            events.append(_event(table, folder))
+        except ValueError as error:
+            named = table.get("function") or f"number {number}"
+            raise ValueError(f"{named}: {error}") from error
+        if [(file, event.function) for file, event in events].count((events[-1][0], events[-1][1].function)) > 1:
+            raise ValueError(f"{events[-1][1].function}: named twice for {table['file']}; a function is one event")
+    return tuple(events)
+
+
+def _event(table: Mapping[str, Any], folder: Path) -> tuple[Path, ManualEvent]:
+    known = ("file", "function", "name", "category", "start", "duration", "unit", "outcome", "int", "float", "string")
+    for key in table:
+        if key not in known:
+            raise ValueError(f"unknown key '{key}' in [[tool.{TABLE}.events]]; known: {', '.join(sorted(known))}")
+    texts = {key: _text(table.get(key, "")) for key in known[:7]}
+    for key in ("file", "function"):
+        if not texts[key]:
+            raise ValueError(f"needs a '{key}'")
+    outcome = table.get("outcome", False)
+    if not isinstance(outcome, bool):
+        raise ValueError(f"outcome: must be true or false, not {_kind(outcome)}")
+    event = ManualEvent(
+        function=texts["function"],
+        name=texts["name"],
+        category=texts["category"],
+        start=texts["start"],
+        duration=texts["duration"],
+        unit=texts["unit"] or "s",
+        outcome=outcome,
+        ints=_pairs(table.get("int", []), "int"),
+        floats=_pairs(table.get("float", []), "float"),
+        strings=_pairs(table.get("string", []), "string"),
+    )
+    return folder / texts["file"], check_event(event)
+
+
+def _pairs(value: object, kind: str) -> tuple[tuple[str, str], ...]:
+    """``["key=expression"]``, as after the flag, or a table of keys and expressions."""
+    if isinstance(value, dict):
+        return tuple((key, _text(expression)) for key, expression in value.items())
+    if isinstance(value, list):
+        return tuple(check_pair(_text(item)) for item in value)
+    raise ValueError(f"{kind}: must be a list of strings or a table of strings, not {_kind(value)}")
+
+
+def _switch(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"must be true or false, not {_kind(value)}")
+    return value
+
+
 def _kind(value: object) -> str:
     """What TOML calls the type of ``value``."""
     names = {str: "a string", bool: "a boolean", int: "an integer", float: "a float", list: "a list", dict: "a table"}
@@ -149,5 +260,8 @@ _READERS: dict[str, Callable[[object, Path], object]] = {
     "target": lambda value, folder: check_target(_text(value)),
     "manifest": lambda value, folder: folder / _text(value),
     "jobs": lambda value, folder: _jobs(value),
+    "shim": lambda value, folder: _switch(value),
+    "categories": lambda value, folder: _categories(value),
+    "events": lambda value, folder: _events(value, folder),
 }
 """How each key is read: the value and the folder of the file to what ``Config`` holds. Raise ``ValueError``."""

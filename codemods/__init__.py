@@ -8,20 +8,34 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import ClassVar
 
 from dfannotate import vocabulary
 from dfannotate.edits import Edit, Splice
 from dfannotate.facts import FunctionFacts, ModuleFacts, Statement
-from dfannotate.manifest import SiteKind, Skip
+from dfannotate.manifest import ManualEvent, SiteKind, Skip
+from dfannotate.rules.roles import Categories
 from dfannotate.rules.safety import Surroundings, Treatment, treat
 from dfannotate.rules.selection import why_left_out
-from dfannotate.shapes import Names, atexit_line, choose_names, import_line, instance_line
+from dfannotate.shapes import Names, atexit_line, choose_names, event_class_lines, import_line, instance_line
+
+EVENT = "event"
+"""The reason of a function that is logged as a manual event, and so is not left out."""
 
 IMPORT_RANK = -10
 """Imports stand before anything else that is inserted at the same line."""
+
+
+@dataclass(frozen=True)
+class Shim:
+    """The generated module that a file imports the tracer's names from: its dotted name, and its path relative to the
+    project root."""
+
+    module: str
+    path: str
 
 
 @dataclass(frozen=True)
@@ -43,6 +57,24 @@ class Context:
     """The project uses threads or exit handlers: a finalize at the end of the main module would come too early."""
     every_function: bool = False
     """Annotate all that can be, not only what is worth it."""
+    categories: Categories = field(default_factory=Categories)
+    """What goes before ``category``."""
+    configured_events: tuple[ManualEvent, ...] = ()
+    kept_events: tuple[ManualEvent, ...] = ()
+    """Those that were asked for one by one; they go before the configured ones."""
+    only_events: bool = False
+    """Nothing but the events is annotated."""
+    choices: Mapping[str, str] = field(default_factory=dict)
+    """What is noted in the manifest of how the file was annotated."""
+    generation: vocabulary.Generation = vocabulary.CURRENT
+    """The tracer that is written for."""
+    shim: Shim | None = None
+
+    @property
+    def events(self) -> tuple[ManualEvent, ...]:
+        """All manual events, one a function."""
+        kept = {event.function for event in self.kept_events}
+        return (*self.kept_events, *(event for event in self.configured_events if event.function not in kept))
 
 
 @dataclass(frozen=True)
@@ -76,9 +108,15 @@ class Plan:
     first_use: int = 0
     """The first line that needs the names when the module is imported; 0 where none does."""
     is_entry: bool = False
+    instances: dict[str, str] = field(default_factory=dict)
+    """Further categories -> the names of their instances."""
+    shim: Shim | None = None
+    """What the file comes to import from, known once the plan is finished."""
 
     def __post_init__(self) -> None:
-        self.names = choose_names(self.facts, self.context.private_names)
+        context = self.context
+        module = context.shim.module if context.shim else context.generation.module
+        self.names = choose_names(self.facts, context.private_names, module)
 
     @cached_property
     def treatments(self) -> dict[int, Treatment]:
@@ -87,7 +125,9 @@ class Plan:
 
     def _treatment(self, function: FunctionFacts) -> Treatment:
         own = self.facts.tracer
-        if self._is_annotated(function):
+        if any(event.function == function.qualname for event in self.context.events):
+            return Treatment("none", EVENT)
+        if self.is_annotated(function):
             return Treatment("none", "annotated")
         if function.line <= max(own.import_line, own.instance_line):
             return Treatment("none", "before-tracer-import")
@@ -96,7 +136,8 @@ class Plan:
             reason = why_left_out(function, self.facts)
         return Treatment("none", reason) if reason else treat(function, self.facts, self.context.around)
 
-    def _is_annotated(self, function: FunctionFacts) -> bool:
+    def is_annotated(self, function: FunctionFacts) -> bool:
+        """Whether the program's own author traces the function."""
         for name in function.decorators:
             head, _, last = name.rpartition(".")
             if last in vocabulary.DECORATORS and (self.facts.tracer_modules or head == self.names.instance):
@@ -105,8 +146,24 @@ class Plan:
 
     @property
     def category(self) -> str:
-        """What the decorators of the file file their events under."""
+        """What the file's events are filed under where nothing else is said of a function."""
         return self.facts.tracer.instance_category or self.context.category
+
+    def category_of(self, function: FunctionFacts) -> str:
+        """What the events of a function are filed under."""
+        return self.context.categories.category_of(function, self.facts) or self.category
+
+    def use_instance(self, line: int, category: str) -> str:
+        """The name of the instance for ``category``, which is needed from ``line`` on."""
+        self.use(line, "function")
+        if category == self.category:
+            self.use(line, "instance")
+            return self.names.instance
+        if category not in self.instances:
+            name = self.names.instance_for(category, self.facts.taken)
+            self.instances[category] = name
+            self.names = replace(self.names, instances=f"{self.names.instances} {name}".strip())
+        return self.instances[category]
 
     def use(self, line: int, *fields: str) -> None:
         """The given names are needed from ``line`` on (0: only once the module has been imported)."""
@@ -119,14 +176,19 @@ class Plan:
         if not self.needed:
             return
         own = self.facts.tracer
-        missing = {name for name in self.needed - {"instance", "atexit"} if not getattr(own, name)}
+        missing = {name for name in self.needed & {"logger", "function", "enabled"} if not getattr(own, name)}
         lines: list[str] = []
         if "atexit" in self.needed and self.facts.import_map().get("atexit") != "atexit":
             lines.append(atexit_line(self.names))
         if missing:
             lines.append(import_line(self.names, missing))
-        if "instance" in self.needed and not own.instance:
-            lines += ["", instance_line(self.names, self.context.category)]
+            self.shim = self.context.shim
+        instances = {self.names.instance: self.category} if "instance" in self.needed and not own.instance else {}
+        instances |= {name: category for category, name in self.instances.items()}
+        if instances:
+            lines += ["", *(instance_line(self.names, *item) for item in sorted(instances.items()))]
+        if "event" in self.needed:
+            lines += ["", "", *event_class_lines(self.names, self.facts.indent_unit, self.context.generation)]
         if lines:
             self.edits.append(_at_the_top(self.facts, lines, self.first_use))
 
@@ -157,7 +219,8 @@ def make_plan(facts: ModuleFacts, context: Context) -> Plan:
     """The plan of all codemods for one file."""
     plan = Plan(facts, context)
     for codemod in discover():
-        codemod.plan(plan)
+        if codemod.ID == "events" or not context.only_events:
+            codemod.plan(plan)
     plan.finish()
     plan.skipped.sort(key=lambda skip: skip.line)
     return plan

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from dfannotate.codemods import Context, Plan, PlannedSite, make_plan
+from dfannotate.codemods.events import check_events
 from dfannotate.edits import Edited, new_places, rewrite_checked
 from dfannotate.facts import ModuleFacts
 from dfannotate.manifest import FileEntry, Site
@@ -23,7 +24,12 @@ class Annotated:
 def annotate(source: Source, facts: ModuleFacts, context: Context) -> Annotated:
     """Plan and make every annotation of one file.
 
-    Raises ``EditError`` where the result fails its self-check."""
+    Raises ``EditError`` where an event that was asked for cannot be logged, and where the result fails its self-check."""
+    context = replace(
+        context,
+        configured_events=check_events(source, facts, context.configured_events),
+        kept_events=check_events(source, facts, context.kept_events),
+    )
     plan = make_plan(facts, context)
     category = facts.tracer.instance_category or context.category
     if not plan.edits:
@@ -41,6 +47,9 @@ def annotate(source: Source, facts: ModuleFacts, context: Context) -> Annotated:
         undo=edited.undo,
         names=asdict(plan.names),
         introduced=_introduced(plan),
+        events=context.kept_events,
+        choices=context.choices,
+        shim=plan.shim.path if plan.shim else "",
     )
     return Annotated(entry, edited, tuple(plan.notes))
 
@@ -50,7 +59,7 @@ def _introduced(plan: Plan) -> tuple[str, ...]:
     names = {name for name in ("logger", "function", "enabled", "instance") if not getattr(own, name)}
     if plan.facts.import_map().get("atexit") != "atexit":
         names.add("atexit")
-    return tuple(sorted(names | {"log"}))
+    return tuple(sorted(names | {"log", "event"}))
 
 
 def _located(plan: Plan, edited: Edited) -> tuple[Site, ...]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from dfannotate import vocabulary
-from dfannotate.codemods import Codemod, Plan, PlannedSite
+from dfannotate.codemods import EVENT, Codemod, Plan, PlannedSite
 from dfannotate.edits import Splice
-from dfannotate.manifest import Skip
+from dfannotate.manifest import SiteKind, Skip
+from dfannotate.rules.safety import Treatment
 from dfannotate.shapes import decorator_line
 
 METHODS = {"log": vocabulary.LOG, "log_init": vocabulary.LOG_INIT, "log_static": vocabulary.LOG_STATIC}
@@ -22,14 +23,16 @@ class Functions(Codemod):
     def plan(self, plan: Plan) -> None:
         for function in plan.facts.functions:
             treatment = plan.treatments[function.line]
+            if treatment == Treatment("none", EVENT):
+                continue
             if treatment.form == "none":
                 plan.skipped.append(Skip(function.qualname, function.line, treatment.reason))
             elif treatment.form in METHODS:
-                text = function.indent + decorator_line(plan.names, METHODS[treatment.form])
+                category = plan.category_of(function)
+                instance = plan.use_instance(function.line, category)
+                text = function.indent + decorator_line(instance, METHODS[treatment.form])
                 plan.edits.append(Splice(function.line, function.line, (text,)))
-                plan.use(function.line, "function", "instance")
                 is_init = function.name == "__init__" and function.scope == "class"
                 name = function.qualname
-                plan.sites.append(
-                    PlannedSite("init" if is_init else "decorator", name, name, plan.category, function.line)
-                )
+                kind: SiteKind = "init" if is_init else "decorator"
+                plan.sites.append(PlannedSite(kind, name, name, category, function.line))

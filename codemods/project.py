@@ -201,6 +201,10 @@ class Project:
                 found.add(place)
         return frozenset(found)
 
+    def bases(self, path: str) -> dict[str, frozenset[str]]:
+        """Qualified name of each class of a file -> the names of all its bases, where they are defined."""
+        return {klass.qualname: frozenset(self._names_above(path, klass)) for klass in self.files[path].facts.classes}
+
     # --- classes ----------------------------------------------------------------------------------------------------
 
     def _class_hazards(self) -> Mapping[tuple[str, str], str]:
@@ -233,6 +237,22 @@ class Project:
                 heirs.setdefault(parent, []).append(key)
         own = {key: reason for key, reason in reasons.items() if reason != "unknown-base"}
         return {**_spread(own, heirs), **inherited}
+
+    def _names_above(self, path: str, klass: ClassFacts) -> set[str]:
+        names: set[str] = set()
+        seen = {(path, klass.qualname)}
+        pending = [(path, klass)]
+        while pending:
+            file, current = pending.pop()
+            for base in current.bases:
+                place = self._class_place(file, current, base)
+                if place is None:
+                    names.update((base, self._follow(self._absolute(self.files[file], base))[1]))
+                elif place not in seen:
+                    seen.add(place)
+                    names.add(place[1])
+                    pending.append((place[0], self._classes[place]))
+        return names
 
     def _class_place(self, path: str, klass: ClassFacts, base: str) -> tuple[str, str] | None:
         scope = klass.qualname.rpartition(".")[0]

@@ -26,14 +26,15 @@ class Regions(Codemod):
         taken.update(f.qualname for f in plan.facts.functions if plan.treatments[f.line].form not in ("region", "none"))
         for function in regions:
             name = function.name if taken[function.name] == 1 else function.qualname
-            _wrap(plan, function, name)
-            plan.sites.append(PlannedSite("region", function.qualname, name, plan.context.category, function.line))
+            category = plan.category_of(function)
+            _wrap(plan, function, category, name)
+            plan.sites.append(PlannedSite("region", function.qualname, name, category, function.line))
 
 
-def _wrap(plan: Plan, function: FunctionFacts, name: str) -> None:
+def _wrap(plan: Plan, function: FunctionFacts, category: str, name: str) -> None:
     block = function.block
     assert block is not None
-    line = block.prefix + region_line(plan.names, plan.context.category, name)
+    line = block.prefix + region_line(plan.names, category, name)
     unit = plan.facts.indent_unit
     plan.edits.append(Indent(block.first, block.last, block.prefix, unit, (line,), (), block.broken))
     plan.use(function.line, "function")

@@ -68,7 +68,7 @@ class _Finder:
             if self._is_start_or_finish(node):
                 yield self._without(node)
                 continue
-            if shapes.is_finishing_try(node, self.names) or shapes.is_region(node, self.names):
+            if shapes.is_wrapper(node, self.names):
                 yield from self._unwrapped(node)  # type: ignore[arg-type]
             name = getattr(node, "name", "") if not isinstance(node, ast.ExceptHandler) else ""
             inner = (
@@ -93,17 +93,23 @@ class _Finder:
         if isinstance(node, ast.Try):
             end = logical_end(node.finalbody[-1], lines)
             start = next(n for n in range(last + 1, end) if lines[n - 1].split("#")[0].strip() == "finally:")
+            for handler in node.handlers:
+                start = min(start, handler.lineno)
+                self.lines.add(handler.body[0].lineno)
             self.lines.add(node.finalbody[0].lineno)
             yield Splice(start, end + 1)
 
     def _is_start_or_finish(self, node: ast.stmt) -> bool:
-        return shapes.is_start(node, self.names) or (
-            "logger" in self.introduced and shapes.is_finish_now(node, self.names)
+        return (
+            shapes.is_start(node, self.names)
+            or shapes.is_event_start(node, self.names)
+            or ("logger" in self.introduced and shapes.is_finish_now(node, self.names))
         )
 
     def _decorators(self, node: ast.FunctionDef | ast.AsyncFunctionDef, qualname: str) -> Iterator[Edit]:
         for decorator in node.decorator_list:
-            ours = "instance" in self.introduced or qualname in self.decorated
+            further = isinstance(decorator, ast.Attribute) and not shapes.is_name(decorator.value, self.names.instance)
+            ours = further or "instance" in self.introduced or qualname in self.decorated
             if ours and shapes.is_decorator(decorator, self.names):
                 self.lines.add(decorator.lineno)
                 yield Splice(decorator.lineno, (decorator.end_lineno or decorator.lineno) + 1)
@@ -112,9 +118,21 @@ class _Finder:
         self.lines.add(node.lineno)
         return Splice(node.lineno, logical_end(node, self.source.lines) + 1)
 
+    def _blank_lines(self, before: int, most: int) -> Iterator[Edit]:
+        """The blank lines that came with what stands at line ``before``."""
+        line = before
+        while line > 1 and before - line < most and not self.source.lines[line - 2].strip():
+            line -= 1
+        if line < before:
+            yield Splice(line, before)
+
     def _unused_names(self) -> Iterator[Edit]:
         """The instance and the imports, where nothing that stays uses them."""
         names = self.names
+        for node in self.source.tree.body:
+            if shapes.is_event_class(node, names):
+                yield self._without(node)
+                yield from self._blank_lines(node.lineno, 2)
         used = {
             node.id: True
             for statement in self.source.tree.body
@@ -122,13 +140,17 @@ class _Finder:
             for node in _names_outside(statement, self.lines)
         }
         gone: set[int] = set()
-        if "instance" in self.introduced and names.instance not in used:
-            for node in self.source.tree.body:
-                if shapes.is_instance(node, names):
+        for node in self.source.tree.body:
+            if shapes.is_instance(node, names):
+                assert isinstance(node, ast.Assign)
+                name = getattr(node.targets[0], "id", "")
+                if name == names.instance and "instance" not in self.introduced:
+                    continue
+                if name in used:
+                    used[names.function] = True
+                else:
                     gone.add(node.lineno)
                     yield self._without(node)
-        elif "instance" in self.introduced:
-            used[names.function] = True
         for node in self.source.tree.body:
             if shapes.is_import(node, names):
                 assert isinstance(node, (ast.Import, ast.ImportFrom))
@@ -149,7 +171,7 @@ def _names_outside(statement: ast.stmt, lines: set[int]) -> Iterator[ast.Name]:
     while stack:
         node = stack.pop()
         line = getattr(node, "lineno", 0)
-        if line in lines and isinstance(node, (ast.If, ast.Expr, ast.Attribute)):
+        if line in lines and isinstance(node, (ast.If, ast.Expr, ast.Attribute, ast.ClassDef)):
             continue
         if isinstance(node, ast.Name):
             yield node

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from dfannotate import __version__
+from dfannotate.vocabulary import TIME_UNITS
 
 FORMAT_VERSION = 1
 
@@ -55,6 +56,26 @@ class Undo:
 
 
 @dataclass(frozen=True)
+class ManualEvent:
+    """A function that is logged as an event of the user's making, once it ends.
+
+    ``start`` and ``duration`` are Python expressions over the function's names, in ``unit``: a simulated clock. With
+    ``outcome`` the clock is the real one, and a failure is logged with its error. ``ints``, ``floats`` and ``strings``
+    are the event's arguments: keys and expressions. ``name`` and ``category`` are those of the function where empty."""
+
+    function: str
+    name: str = ""
+    category: str = ""
+    start: str = ""
+    duration: str = ""
+    unit: str = "s"
+    outcome: bool = False
+    ints: tuple[tuple[str, str], ...] = ()
+    floats: tuple[tuple[str, str], ...] = ()
+    strings: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
 class FileEntry:
     """What happened to one file."""
 
@@ -70,6 +91,14 @@ class FileEntry:
     """The tracer's local names in the file, by what they stand for (``instance`` -> ``_dft``)."""
     introduced: tuple[str, ...] = ()
     """Which of them the annotations brought in; the others were the file's own."""
+    events: tuple[ManualEvent, ...] = ()
+    """What was asked for function by function, outside of the configuration; the next ``apply`` keeps it."""
+    choices: Mapping[str, str] = field(default_factory=dict)
+    """How ``apply`` chose functions and categories; empty where it never ran over the file."""
+    shim: str = ""
+    """The path of the generated module that the file imports the tracer's names from; empty where it is the tracer."""
+    generated: bool = False
+    """The file is such a module: it was not there before, and goes with the last file that imports from it."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +143,14 @@ def _dump_entry(entry: FileEntry) -> list[str]:
         rows.append(f'   "names": {_json(dict(entry.names))}')
     if entry.introduced:
         rows.append(f'   "introduced": {_json(list(entry.introduced))}')
+    if entry.shim:
+        rows.append(f'   "shim": {_json(entry.shim)}')
+    if entry.generated:
+        rows.append('   "generated": true')
+    if entry.events:
+        rows.append(f'   "events": [{", ".join(_json(vars(event)) for event in entry.events)}]')
+    if entry.choices:
+        rows.append(f'   "choices": {_json(dict(entry.choices))}')
     return ["  {", *_joined([[row] for row in rows]), "  }"]
 
 
@@ -211,11 +248,38 @@ def _bool(item: Mapping[str, Any], key: str) -> bool:
     return value
 
 
-def _names(item: Mapping[str, Any]) -> dict[str, str]:
-    value = item.get("names", {})
+def _texts(item: Mapping[str, Any], key: str) -> dict[str, str]:
+    value = item.get(key, {})
     if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
-        raise TypeError(f"'names' must be an object of strings, not {value!r}")
+        raise TypeError(f"{key!r} must be an object of strings, not {value!r}")
     return value
+
+
+def _event(item: Mapping[str, Any]) -> ManualEvent:
+    unit = _str(item, "unit")
+    if unit not in TIME_UNITS:
+        raise ValueError(f"unknown unit {unit!r}")
+    return ManualEvent(
+        function=_str(item, "function"),
+        name=_str(item, "name"),
+        category=_str(item, "category"),
+        start=_str(item, "start"),
+        duration=_str(item, "duration"),
+        unit=unit,
+        outcome=_bool(item, "outcome"),
+        ints=_pairs(item, "ints"),
+        floats=_pairs(item, "floats"),
+        strings=_pairs(item, "strings"),
+    )
+
+
+def _pairs(item: Mapping[str, Any], key: str) -> tuple[tuple[str, str], ...]:
+    value = item[key]
+    if not isinstance(value, list) or not all(
+        isinstance(pair, list) and len(pair) == 2 and all(isinstance(text, str) for text in pair) for pair in value
+    ):
+        raise TypeError(f"{key!r} must be a list of pairs of strings, not {value!r}")
+    return tuple((pair[0], pair[1]) for pair in value)
 
 
 def _introduced(item: Mapping[str, Any]) -> tuple[str, ...]:
@@ -265,6 +329,10 @@ def _entry(item: Mapping[str, Any]) -> FileEntry:
         sites=tuple(sites),
         skipped=tuple(skipped),
         undo=tuple(undo),
-        names=_names(item),
+        names=_texts(item, "names"),
         introduced=_introduced(item),
+        events=tuple(_event(event) for event in (_list(item, "events") if "events" in item else ())),
+        choices=_texts(item, "choices"),
+        shim=_str(item, "shim") if "shim" in item else "",
+        generated="generated" in item and _bool(item, "generated"),
     )

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import ast
 import itertools
+import json
+import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from dfannotate import vocabulary
 from dfannotate.facts import ModuleFacts
+from dfannotate.manifest import ManualEvent
 
 
 @dataclass(frozen=True)
@@ -26,15 +29,34 @@ class Names:
     instance: str = vocabulary.INSTANCE_ALIAS
     log: str = vocabulary.LOG_ALIAS
     atexit: str = "atexit"
+    instances: str = ""
+    """The instances of further categories, by blanks."""
+    event: str = vocabulary.EVENT_ALIAS
+    event_value: str = vocabulary.EVENT_VALUE_ALIAS
+    event_error: str = vocabulary.EVENT_ERROR_ALIAS
+    module: str = vocabulary.MODULE
+    """The module that the first three are imported from."""
+
+    def every_instance(self) -> tuple[str, ...]:
+        """All instances, that of the file's own category first."""
+        return (self.instance, *self.instances.split())
+
+    def instance_for(self, category: str, taken: Collection[str]) -> str:
+        """A name for the instance of a further category, which meets neither ``taken`` nor another of ours."""
+        name = f"{vocabulary.INSTANCE_ALIAS}_" + re.sub(r"\W", "_", category)
+        used = {*taken, *vars(self).values(), *self.instances.split()}
+        return next(name + "_" * n for n in itertools.count() if name + "_" * n not in used)
 
 
-_EXPORTED = {"logger": vocabulary.LOGGER, "function": vocabulary.FUNCTION, "enabled": vocabulary.ENABLED}
-"""Field of ``Names`` -> what the tracer's module calls it, in the order of the import line."""
+def _exported(module: str) -> dict[str, str]:
+    """Field of ``Names`` -> what ``module`` calls it, in the order of the import line."""
+    spelled = vocabulary.generation_of_module(module)
+    return {"logger": spelled.logger, "function": spelled.function, "enabled": spelled.enabled}
 
 
-def choose_names(facts: ModuleFacts, private: bool = False) -> Names:
-    """Names for a file: its own where it imports the tracer already, else the usual ones (``private``: with a leading
-    underscore, so that ``import *`` does not carry them on), else a free variant."""
+def choose_names(facts: ModuleFacts, private: bool = False, module: str = vocabulary.MODULE) -> Names:
+    """Names for a file that imports from ``module``: its own where it imports the tracer already, else the usual ones
+    (``private``: with a leading underscore, so that ``import *`` does not carry them on), else a free variant."""
     imports = facts.import_map()
     own = facts.tracer
 
@@ -51,6 +73,7 @@ def choose_names(facts: ModuleFacts, private: bool = False) -> Names:
         instance=own.instance or free(vocabulary.INSTANCE_ALIAS),
         log=free(vocabulary.LOG_ALIAS),
         atexit="atexit" if imports.get("atexit") == "atexit" else free("atexit"),
+        module=module,
     )
 
 
@@ -61,22 +84,22 @@ def import_line(names: Names, fields: Collection[str]) -> str:
     """The import of the named ``fields`` (``logger``, ``function``, ``enabled``) from the tracer."""
     parts = [
         exported if (local := getattr(names, field)) == exported else f"{exported} as {local}"
-        for field, exported in _EXPORTED.items()
+        for field, exported in _exported(names.module).items()
         if field in fields
     ]
-    return f"from {vocabulary.MODULE} import {', '.join(parts)}"
+    return f"from {names.module} import {', '.join(parts)}"
 
 
 def atexit_line(names: Names) -> str:
     return "import atexit" if names.atexit == "atexit" else f"import atexit as {names.atexit}"
 
 
-def instance_line(names: Names, category: str) -> str:
-    return f'{names.instance} = {names.function}("{category}")'
+def instance_line(names: Names, instance: str, category: str) -> str:
+    return f'{instance} = {names.function}("{category}")'
 
 
-def decorator_line(names: Names, method: str) -> str:
-    return f"@{names.instance}.{method}"
+def decorator_line(instance: str, method: str) -> str:
+    return f"@{instance}.{method}"
 
 
 def region_line(names: Names, category: str, name: str) -> str:
@@ -106,6 +129,189 @@ def finish_now_line(names: Names) -> str:
     return f"{names.logger}.{vocabulary.GET_INSTANCE}().{vocabulary.FINALIZE}()"
 
 
+_EVENT_CLASS = """\
+class {event}:
+    \"""Logs one event. An error in an expression is said once on stderr, and changes nothing.\"""
+
+    said = set()
+
+    def __init__(self, name, category, unit=None):
+        self.name, self.category, self.unit = name, category, unit
+        self.ints, self.floats, self.strings, self.json, self.room = {{}}, {{}}, {{}}, [], {room}
+        self.tracer = {logger}.{get_instance}()
+        self.start, self.duration = None if unit else self.tracer.{get_time}(), None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if kind is None or not issubclass(kind, Exception):
+            return False
+        place = f"{{trace.tb_frame.f_code.co_filename}}:{{trace.tb_lineno}}"
+        if place not in self.said:
+            self.said.add(place)
+            try:
+                import sys
+
+                sys.stderr.write(f"{{place}}: event {{self.name}}: {{kind.__name__}}: {{error}}\\n")
+            except Exception:
+                pass
+        return True
+
+    def clock(self, start, duration):
+        try:
+            scale = {units}[self.tracer.{get_config}("{metric}")]
+        except Exception:
+            scale = {default}
+        self.start, self.duration = self.ticks(start, scale), self.ticks(duration, scale)
+
+    def ticks(self, value, scale):
+        if hasattr(value, "__index__"):
+            value = value.__index__() * scale // self.unit
+        else:
+            value = int(float(value) * scale / self.unit + 0.5)
+        return value if value > 0 else 0
+
+{numbers}
+    def add_string(self, key, value):
+        value = str(value)
+        lone = value.encode(errors="ignore").decode() != value
+        if not self.add_text(key, value, lone):
+            self.add_text(key, value[: self.room // 14], lone)
+            raise ValueError(f"{{key}} is cut off: a line of the trace cannot hold {{len(value)}} characters")
+
+    def add_text(self, key, value, as_json):
+        import json
+
+        text = json.dumps(json.dumps(value) if as_json else value)[1:-1]
+        if len(text) > self.room:
+            return False
+        self.room -= len(text)
+        self.strings[key] = {text}
+        if as_json:
+            self.json.append(key)
+        return True
+
+    def failed(self, error):
+        with self:
+            self.add_string("error", type(error).__name__)
+            self.add_string("error", f"{{type(error).__name__}}: {{error}}".rstrip(": "))
+
+    def log(self):
+        with self:
+            if self.unit is None and self.start:
+                now = self.tracer.{get_time}()
+                self.duration = now - self.start if now > self.start else 0
+            if self.duration is None:
+                return
+            if self.json:
+                self.add_text("{json}", ",".join(self.json), False)
+            self.tracer.{enter}()
+            try:
+                {logger}.{get_instance}().{log_event}(
+                    name=self.name,
+                    cat=self.category,
+                    start_time=self.start,
+                    duration=self.duration,
+{arguments}
+                )
+            finally:
+                self.tracer.{exit}()
+"""
+"""What an event needs at run time."""
+
+_TYPED_NUMBERS = """\
+    def add_int(self, key, value):
+        value = value.__index__()
+        if {least} <= value <= {most}:
+            self.ints[key] = ({tag}, value)
+        else:
+            self.add_text(key, value, True)
+
+    def add_float(self, key, value):
+        value = float(value)
+        if -{largest} < value < {largest}:
+            self.floats[key] = ({tag}, value)
+        else:
+            self.add_text(key, value, True)
+"""
+
+_UNTYPED_NUMBERS = """\
+    def add_int(self, key, value):
+        self.add_text(key, value.__index__(), True)
+
+    def add_float(self, key, value):
+        self.add_text(key, float(value), True)
+"""
+
+
+def event_class_lines(names: Names, unit: str, generation: vocabulary.Generation) -> tuple[str, ...]:
+    """The class that logs events: one in a file, in front of everything that is the program's own."""
+    typed = generation.typed_arguments
+    arguments = ("int_args=self.ints", "float_args=self.floats") if typed else ()
+    numbers = (_TYPED_NUMBERS if typed else _UNTYPED_NUMBERS).format(
+        least=-(1 << (vocabulary.INT_BITS - 1)),
+        most=(1 << (vocabulary.INT_BITS - 1)) - 1,
+        largest=vocabulary.FLOAT_LIMIT,
+        tag=vocabulary.KEY_TAG,
+    )
+    text = _EVENT_CLASS.format(
+        event=names.event,
+        logger=names.logger,
+        room=vocabulary.STRING_ROOM,
+        units=str(vocabulary.TRACE_UNITS).replace("'", '"'),
+        default=vocabulary.TRACE_UNITS[vocabulary.DEFAULT_TRACE_UNIT],
+        metric=vocabulary.ENV_TIME_METRIC,
+        numbers=numbers,
+        text=f"({vocabulary.KEY_TAG}, text)" if typed else "text",
+        json=vocabulary.JSON_ARGUMENTS,
+        arguments="\n".join(f"{' ' * 20}{argument}," for argument in (*arguments, "string_args=self.strings")),
+        get_instance=vocabulary.GET_INSTANCE,
+        get_time=vocabulary.GET_TIME,
+        get_config=vocabulary.GET_CONFIG,
+        log_event=vocabulary.LOG_EVENT,
+        enter=vocabulary.ENTER_EVENT,
+        exit=vocabulary.EXIT_EVENT,
+    )
+    lines = text.splitlines()
+    return tuple(unit * ((len(line) - len(bare)) // 4) + bare for line in lines for bare in [line.lstrip()])
+
+
+def event_lines(names: Names, indent: str, event: ManualEvent) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What stands before and after the body of a function that is logged as ``event``, whose name and category are
+    given. With tracing off, nothing of it is evaluated."""
+    named = f"{names.event}({_literal(event.name)}, {_literal(event.category)}"
+    when, value = f"if {names.enabled}:", names.event_value
+    before: list[str] = []
+    after: list[str] = []
+    if event.outcome:
+        before += [when, f"{indent}{value} = {named})"]
+        after += [
+            f"except BaseException as {names.event_error}:",
+            f"{indent}{when}",
+            f"{indent * 2}{value}.failed({names.event_error})",
+            f"{indent}raise",
+        ]
+    before.append("try:")
+    after += ["finally:", f"{indent}{when}"]
+    calls: list[str] = []
+    if not event.outcome:
+        after.append(f"{indent * 2}{value} = {named}, {vocabulary.TIME_UNITS[event.unit]})")
+        calls.append(f"clock({event.start}, {event.duration})")
+    for kind, pairs in (("int", event.ints), ("float", event.floats), ("string", event.strings)):
+        calls += [f"add_{kind}({_literal(key)}, {expression})" for key, expression in pairs]
+    for call in calls:
+        after += [f"{indent * 2}with {value}:", f"{indent * 3}{value}.{call}"]
+    after.append(f"{indent * 2}{value}.log()")
+    return tuple(before), tuple(after)
+
+
+def _literal(text: str) -> str:
+    """A string that reaches the trace as it is: escaped for the trace, and again for the source."""
+    escaped = json.dumps(text, ensure_ascii=False)[1:-1]
+    return f'"{escaped}"' if escaped.isascii() and "\\" not in escaped else ascii(escaped)
+
+
 # --- recognising ------------------------------------------------------------------------------------------------------
 
 
@@ -114,15 +320,15 @@ def is_decorator(node: ast.expr, names: Names) -> bool:
         isinstance(node, ast.Attribute)
         and node.attr in vocabulary.DECORATORS
         and isinstance(node.value, ast.Name)
-        and node.value.id == names.instance
+        and node.value.id in names.every_instance()
     )
 
 
 def is_import(node: ast.stmt, names: Names) -> bool:
     """An import of the tracer that binds nothing but names of ours, or ours of ``atexit``."""
     if isinstance(node, ast.ImportFrom):
-        ours = {(exported, getattr(names, field)) for field, exported in _EXPORTED.items()}
-        return node.module == vocabulary.MODULE and all((a.name, a.asname or a.name) in ours for a in node.names)
+        ours = {(exported, getattr(names, field)) for field, exported in _exported(names.module).items()}
+        return node.module == names.module and all((a.name, a.asname or a.name) in ours for a in node.names)
     if isinstance(node, ast.Import) and len(node.names) == 1:
         alias = node.names[0]
         return alias.name == "atexit" and (alias.asname or alias.name) == names.atexit
@@ -133,9 +339,10 @@ def is_instance(node: ast.stmt, names: Names) -> bool:
     return (
         isinstance(node, ast.Assign)
         and len(node.targets) == 1
-        and _is_name(node.targets[0], names.instance)
+        and isinstance(node.targets[0], ast.Name)
+        and node.targets[0].id in names.every_instance()
         and isinstance(node.value, ast.Call)
-        and _is_name(node.value.func, names.function)
+        and is_name(node.value.func, names.function)
     )
 
 
@@ -146,9 +353,9 @@ def is_start(node: ast.stmt, names: Names) -> bool:
     condition = node.test.values[0] if isinstance(node.test, ast.BoolOp) else node.test
     first, rest = node.body[0], node.body[1:]
     return (
-        _is_name(condition, names.enabled)
+        is_name(condition, names.enabled)
         and isinstance(first, ast.Assign)
-        and _is_name(first.targets[0], names.log)
+        and is_name(first.targets[0], names.log)
         and isinstance(first.value, ast.Call)
         and isinstance(first.value.func, ast.Attribute)
         and first.value.func.attr == vocabulary.INITIALIZE
@@ -157,9 +364,7 @@ def is_start(node: ast.stmt, names: Names) -> bool:
 
 
 def is_finish(node: ast.stmt, names: Names) -> bool:
-    if not (
-        isinstance(node, ast.If) and not node.orelse and len(node.body) == 1 and _is_name(node.test, names.enabled)
-    ):
+    if not (isinstance(node, ast.If) and not node.orelse and len(node.body) == 1 and is_name(node.test, names.enabled)):
         return False
     call = node.body[0].value if isinstance(node.body[0], ast.Expr) else None
     return isinstance(call, ast.Call) and _is_finalize(call.func, names)
@@ -188,16 +393,65 @@ def is_region(node: ast.stmt, names: Names) -> bool:
     call = node.items[0].context_expr
     return (
         isinstance(call, ast.Call)
-        and _is_name(call.func, names.function)
+        and is_name(call.func, names.function)
         and len(call.args) == 1
         and [keyword.arg for keyword in call.keywords] == ["name"]
     )
 
 
+def is_event_class(node: ast.stmt, names: Names) -> bool:
+    return isinstance(node, ast.ClassDef) and node.name == names.event
+
+
+def is_event_start(node: ast.stmt, names: Names) -> bool:
+    """Where the clock of an event with an outcome starts, before its ``try``."""
+    return (
+        isinstance(node, ast.If)
+        and not node.orelse
+        and is_name(node.test, names.enabled)
+        and len(node.body) == 1
+        and _makes_event(node.body[0], names)
+    )
+
+
+def is_event_try(node: ast.stmt, names: Names) -> bool:
+    """The ``try`` around the body of a function that is logged as an event; its handler is ours too."""
+    if not (isinstance(node, ast.Try) and not node.orelse and len(node.finalbody) == 1 and len(node.handlers) <= 1):
+        return False
+    if any(handler.name != names.event_error for handler in node.handlers):
+        return False
+    end = node.finalbody[0]
+    if not (isinstance(end, ast.If) and not end.orelse and is_name(end.test, names.enabled)):
+        return False
+    last = end.body[-1].value if isinstance(end.body[-1], ast.Expr) else None
+    return (
+        isinstance(last, ast.Call)
+        and isinstance(last.func, ast.Attribute)
+        and last.func.attr == "log"
+        and is_name(last.func.value, names.event_value)
+    )
+
+
+def _makes_event(node: ast.stmt, names: Names) -> bool:
+    return (
+        isinstance(node, ast.Assign)
+        and is_name(node.targets[0], names.event_value)
+        and isinstance(node.value, ast.Call)
+        and is_name(node.value.func, names.event)
+    )
+
+
+def is_wrapper(node: ast.stmt, names: Names) -> bool:
+    """Whether a statement is ours, and the body in it the program's."""
+    return is_finishing_try(node, names) or is_region(node, names) or is_event_try(node, names)
+
+
 def is_inserted_statement(node: ast.stmt, names: Names) -> bool:
     """Whether a whole statement is an annotation."""
     return (
-        is_import(node, names)
+        is_event_class(node, names)
+        or is_event_start(node, names)
+        or is_import(node, names)
         or is_instance(node, names)
         or is_start(node, names)
         or is_finish(node, names)
@@ -218,7 +472,7 @@ def strip(tree: ast.Module, names: Names, on_line: Callable[[int], bool]) -> lis
             node = pending.pop()
             if on_line(node.lineno) and is_inserted_statement(node, names):
                 continue
-            if on_line(node.lineno) and (is_finishing_try(node, names) or is_region(node, names)):
+            if on_line(node.lineno) and is_wrapper(node, names):
                 pending.extend(reversed(node.body))  # type: ignore[attr-defined]
                 continue
             kept.append(node)
@@ -237,12 +491,13 @@ def strip(tree: ast.Module, names: Names, on_line: Callable[[int], bool]) -> lis
     return functions
 
 
-def _is_name(node: ast.expr, name: str) -> bool:
+def is_name(node: ast.expr, name: str) -> bool:
+    """Whether an expression is nothing but the given name."""
     return isinstance(node, ast.Name) and node.id == name
 
 
 def _is_finalize(node: ast.expr, names: Names) -> bool:
-    return isinstance(node, ast.Attribute) and node.attr == vocabulary.FINALIZE and _is_name(node.value, names.log)
+    return isinstance(node, ast.Attribute) and node.attr == vocabulary.FINALIZE and is_name(node.value, names.log)
 
 
 def _registers_finalize(node: ast.stmt, names: Names) -> bool:
@@ -251,7 +506,7 @@ def _registers_finalize(node: ast.stmt, names: Names) -> bool:
         isinstance(call, ast.Call)
         and isinstance(call.func, ast.Attribute)
         and call.func.attr == "register"
-        and _is_name(call.func.value, names.atexit)
+        and is_name(call.func.value, names.atexit)
         and len(call.args) == 1
         and _is_finalize(call.args[0], names)
     )

@@ -6,6 +6,8 @@ is a change to this file. Standard library only: every layer may import it.
 
 from __future__ import annotations
 
+import re
+import sys
 from dataclasses import dataclass
 
 # --- the Python API of the current generation (dftracer 2.x) --------------------------------------------------------
@@ -31,12 +33,42 @@ GET_INSTANCE = "get_instance"
 INITIALIZE_ARGUMENTS = "logfile=None, data_dir=None, process_id=-1"
 
 LOG = "log"
+GET_TIME = "get_time"
+GET_CONFIG = "get_config"
+"""Of the instance, from 2.1.0 on: what a variable of the environment is set to, or its default."""
+LOG_EVENT = "log_event"
+ENTER_EVENT = "enter_event"
+EXIT_EVENT = "exit_event"
 LOG_INIT = "log_init"
 LOG_STATIC = "log_static"
 DECORATORS = frozenset({LOG, LOG_INIT, LOG_STATIC})
 
 OLD_MODULES = frozenset({"dftracer.logger", "dftracer_dbg.logger", "dftracer.dbg.logger", "dlio_profiler.logger"})
 """Import paths of earlier generations: such a file is annotated already, in a spelling that no longer imports."""
+
+FUNCTION_PARAMETERS = "cat, name=None, epoch=None, step=None, image_idx=None, image_size=None, enable=True"
+
+OFF_METHODS = {
+    LOG: "decorates",
+    LOG_INIT: "decorates",
+    LOG_STATIC: "decorates",
+    "iter": "first",
+    "update": "self",
+    "flush": "self",
+    "reset": "self",
+    "log_metadata": "self",
+    INITIALIZE: "self",
+    GET_INSTANCE: "self",
+    "get_time": "0",
+    "get_config": '""',
+    "enter_event": "None",
+    "exit_event": "None",
+    "log_event": "None",
+    "log_metadata_event": "None",
+    FINALIZE: "None",
+}
+"""Methods of LOGGER, of its instance and of FUNCTION's -> what they give with tracing off: the function that they
+decorate, their first argument, the object itself, or a value."""
 
 HAZARDOUS_NAMES = frozenset({"epoch", "step", "image_idx", "image_size"})
 """``@x.log`` and ``@x.log_init`` convert parameters, and ``@x.log`` also attributes of ``self``, that are called so."""
@@ -46,6 +78,9 @@ HAZARDOUS_NAMES = frozenset({"epoch", "step", "image_idx", "image_size"})
 FUNCTION_ALIAS = "DFTracerFn"
 INSTANCE_ALIAS = "_dft"
 LOG_ALIAS = "_dft_log"
+EVENT_ALIAS = "_DFTracerEvent"
+EVENT_VALUE_ALIAS = "_dft_event"
+EVENT_ERROR_ALIAS = "_dft_error"
 
 # --- environment ----------------------------------------------------------------------------------------------------
 
@@ -54,6 +89,7 @@ ENV_LOG_FILE = "DFTRACER_LOG_FILE"
 ENV_DATA_DIR = "DFTRACER_DATA_DIR"
 ENV_METADATA = "DFTRACER_INC_METADATA"
 ENV_INIT = "DFTRACER_INIT"
+ENV_TIME_METRIC = "DFTRACER_TIME_METRIC"
 ENV_PREFIX = "DFTRACER_"
 ENV_PREFIX_OLD = "DLIO_PROFILER_"
 ENV_PRELOAD = "LD_PRELOAD"
@@ -151,6 +187,81 @@ TARGETS = ("2.0.2", "2.0.3", "2.1.0", "2.1.1", "2.2.0")
 
 
 @dataclass(frozen=True)
+class Generation:
+    """Releases of one distribution in which the Python API is spelled alike: ``first`` to ``last``, both included.
+
+    ``module`` exports ``logger``, ``function`` and ``enabled``, which do what ``LOGGER``, ``FUNCTION`` and ``ENABLED``
+    do in the newest. ``enabled`` is also the environment variable; ``on_unless_off`` tells that tracing is on where it
+    is not set, ``typed_arguments`` that ``log_event`` takes numbers and (tag, value) pairs, not strings alone, and
+    ``events_are_entered`` that ``log_event`` crashes unless ``enter_event`` was called before it."""
+
+    distribution: str
+    first: tuple[int, int, int]
+    last: tuple[int, int, int] | None
+    module: str
+    logger: str = LOGGER
+    function: str = FUNCTION
+    enabled: str = ENABLED
+    on_unless_off: bool = False
+    typed_arguments: bool = False
+    events_are_entered: bool = True
+
+    def in_words(self) -> str:
+        """The releases, as a message names them."""
+        first, last = (".".join(map(str, release)) for release in (self.first, self.last or self.first))
+        return f"{first} to {last} ({self.distribution})" if self.last else f"{first} and later ({self.distribution})"
+
+
+GENERATIONS = (
+    Generation(
+        DISTRIBUTION_OLD,
+        (0, 0, 3),  # 0.0.2 cannot decorate without looking at arguments
+        (0, 0, 7),
+        "dlio_profiler.logger",
+        logger="dlio_logger",
+        function="fn_interceptor",
+        enabled="DLIO_PROFILER_ENABLE",
+        on_unless_off=True,
+    ),
+    Generation(DISTRIBUTION_PYTHON, (1, 0, 1), (1, 0, 8), "dftracer.logger", on_unless_off=True),
+    Generation(DISTRIBUTION_PYTHON, (1, 0, 9), (1, 0, 15), "dftracer.logger", events_are_entered=False),
+    Generation(DISTRIBUTION_NATIVE, (2, 0, 2), None, MODULE, typed_arguments=True, events_are_entered=False),
+)
+"""Oldest first. In the first three, one wheel holds everything; later the Python half has numbers of its own."""
+
+CURRENT = GENERATIONS[-1]
+
+
+def generation_of(version: str) -> Generation | None:
+    """The generation that a release belongs to (``2.1.1``, ``2.1.1.post45``), None where none is known."""
+    match = re.fullmatch(r"(\d+)\.(\d+)\.(\d+)(?:\.(?:post|dev)\d+|(?:a|b|rc)\d+)*", version)
+    if match is None:
+        return None
+    release = (int(match[1]), int(match[2]), int(match[3]))
+    for generation in GENERATIONS:
+        last = generation.last or (generation.first[0], sys.maxsize, 0)
+        if generation.first <= release <= last:
+            return generation
+    return None
+
+
+# --- the module that annotated files of a package may import from instead -------------------------------------------
+
+SHIM = "_dftracer"
+"""Its name; where that is taken, ``SHIM_2`` and so on."""
+
+
+def is_shim(module: str) -> bool:
+    """Whether a module (dotted) is called as a shim is. A shim exports the names of the newest generation."""
+    return SHIM in module and re.fullmatch(rf"(?:.*\.)?{SHIM}(?:_\d+)?", module) is not None
+
+
+def generation_of_module(module: str) -> Generation:
+    """How the names that ``module`` exports are spelled."""
+    return next((generation for generation in GENERATIONS if generation.module == module), CURRENT)
+
+
+@dataclass(frozen=True)
 class BrokenPair:
     """Releases of the two halves of the tracer that cannot work together: the Python half from ``python_since`` on
     with the native half from ``native_since`` up to, not including, ``native_before``."""
@@ -174,6 +285,27 @@ BROKEN_PAIRS = (
     ),
 )
 """pip makes such pairs by itself: the native half declares only a lower bound for the Python half."""
+
+# --- manual events --------------------------------------------------------------------------------------------------
+
+KEY_TAG = 0
+"""An argument of ``log_event`` is a pair: the tag that makes it a key of the event, and the value."""
+INT_BITS = 32
+"""An integer beyond raises TypeError."""
+FLOAT_LIMIT = "3e38"
+"""Beyond it a float, which has 32 bits and 6 digits there, is infinite, which JSON does not know."""
+STRING_ROOM = 12_000
+"""How many bytes of a line the strings of an event may take: at 16 KiB the tracer cuts the line."""
+RESERVED_ARGUMENTS = {
+    "hhash": "the tracer's own; the node of a simulation is mhost",
+    "tid": "the tracer's own, and raises",
+}
+JSON_ARGUMENTS = "json_args"
+"""The argument that names those (by commas) whose strings are JSON: what the tracer cannot hold otherwise."""
+TIME_UNITS = {"ns": 10**9, "us": 10**6, "ms": 10**3, "s": 1}
+"""Unit of an expression -> how many a second."""
+TRACE_UNITS = {"NS": 10**9, "US": 10**6, "MS": 10**3, "SEC": 1}
+DEFAULT_TRACE_UNIT = "US"
 
 # --- trace files ----------------------------------------------------------------------------------------------------
 
