@@ -18,6 +18,8 @@ from dfannotate.manifest import SiteKind, Skip
 from dfannotate.rules.safety import Surroundings
 from dfannotate.shapes import Names, atexit_line, choose_names, import_line, instance_line
 
+BLANK_ABOVE, BLANK_BELOW = "blank-above", "blank-below"
+
 IMPORT_RANK = -10
 """Imports stand before anything else that is inserted at the same line."""
 
@@ -40,7 +42,7 @@ class Context:
 @dataclass(frozen=True)
 class PlannedSite:
     """A site before its line in the new text is known: ``anchor`` is the line of the ``def`` in the old text, or 0 for
-    a site that is found by its text ``mark``."""
+    a site that is found by its text ``mark``, which then stands near ``place``."""
 
     kind: SiteKind
     function: str
@@ -48,6 +50,7 @@ class PlannedSite:
     category: str
     anchor: int
     mark: str = ""
+    place: int = 0
 
 
 @dataclass
@@ -68,6 +71,8 @@ class Plan:
     first_use: int = 0
     """The first line that needs the names when the module is imported; 0 where none does."""
     is_entry: bool = False
+    blank: str = ""
+    """``BLANK_ABOVE`` or ``BLANK_BELOW``: a blank line sets the imports apart from what stands there."""
 
     def __post_init__(self) -> None:
         self.names = choose_names(self.facts)
@@ -85,7 +90,7 @@ class Plan:
         own = self.facts.tracer
         missing = {name for name in self.needed - {"instance", "atexit"} if not getattr(own, name)}
         lines: list[str] = []
-        if "atexit" in self.needed and self.facts.import_map().get("atexit") != "atexit":
+        if "atexit" in self.needed:
             lines.append(atexit_line(self.names))
         if missing:
             # A file that knows nothing of the tracer gets the usual pair, whichever of the two it uses today.
@@ -95,7 +100,13 @@ class Plan:
         if "instance" in self.needed and not own.instance:
             lines += ["", instance_line(self.names, self.context.category)]
         if lines:
-            self.edits.append(_at_the_top(self.facts, lines, self.first_use))
+            line = top_line(self.facts, self.first_use)
+            before = [statement for statement in self.facts.statements if statement.end_line < line]
+            if not before:
+                lines, self.blank = [*lines, ""], BLANK_BELOW
+            elif before[-1].kind == "docstring":
+                lines, self.blank = ["", *lines], BLANK_ABOVE
+            self.edits.append(Splice(line, line, tuple(lines), IMPORT_RANK))
 
 
 class Codemod(ABC):
@@ -154,13 +165,3 @@ def top_line(facts: ModuleFacts, first_use: int = 0) -> int:
         if statement.first_line <= line:
             line = max(line, statement.end_line) if not statement.alone else line
     return line + 1
-
-
-def _at_the_top(facts: ModuleFacts, lines: list[str], first_use: int) -> Splice:
-    line = top_line(facts, first_use)
-    before = [statement for statement in facts.statements if statement.end_line < line]
-    if not before:
-        lines = [*lines, ""]
-    elif before[-1].kind == "docstring":
-        lines = ["", *lines]
-    return Splice(line, line, tuple(lines), IMPORT_RANK)

@@ -38,6 +38,8 @@ def _why_not(function: FunctionFacts, plan: Plan) -> str | None:
     facts = plan.facts
     if _is_annotated(function, plan):
         return "annotated"
+    if function.is_continued:
+        return "continued-line"
     if function.line <= max(facts.tracer.import_line, facts.tracer.instance_line):
         return "before-tracer-import"
     return (

@@ -58,7 +58,7 @@ class Lifecycle(Codemod):
         elif guards:
             # Code that runs after the guard would be cut off by a finalize in it.
             _at_guard_start(plan, guards[0])
-        elif context.is_entry and not facts.guards and not context.entry_functions:
+        elif context.is_entry and facts.statements and not facts.guards and not context.entry_functions:
             names = [name for statement in facts.statements for name in statement.names]
             if not _calls_entry(plan, names):
                 _in_module(plan)
@@ -74,7 +74,7 @@ def _in_guard(plan: Plan, guard: Guard) -> None:
     def change(node: cst.CSTNode) -> cst.CSTNode:
         return _wrap_guard(node, before, start_lines(names, unit), finish_lines(names, unit))
 
-    plan.edits.append(Rewrite(guard.line, guard.column, guard.line, guard.end_line, change))
+    plan.edits.append(Rewrite(guard.line, guard.line, guard.end_line, change))
     _note_start(plan, MODULE, guard.line)
 
 
@@ -84,7 +84,7 @@ def _at_guard_start(plan: Plan, guard: Guard) -> None:
     def change(node: cst.CSTNode) -> cst.CSTNode:
         return _put_first(node, lines)
 
-    plan.edits.append(Rewrite(guard.line, guard.column, guard.line, guard.end_line, change))
+    plan.edits.append(Rewrite(guard.line, guard.line, guard.end_line, change))
     _note_start(plan, MODULE, guard.line, "atexit")
 
 
@@ -103,9 +103,8 @@ def _in_function(plan: Plan, function: FunctionFacts) -> None:
         def change(node: cst.CSTNode) -> cst.CSTNode:
             return _put_first(node, lines)
 
-        column = len(function.indent)
-        plan.edits.append(Rewrite(function.line, column, function.line, function.end_line, change))
-    _note_start(plan, function.qualname, 0, "atexit")
+        plan.edits.append(Rewrite(function.line, function.line, function.end_line, change))
+    _note_start(plan, function.qualname, function.line, "atexit")
 
 
 def _in_module(plan: Plan) -> None:
@@ -125,7 +124,7 @@ def _after_mpi_init(plan: Plan, starts: list[MpiStatement]) -> None:
             continue
         lines = start_once_lines(plan.names, plan.facts.indent_unit)
         _splice(plan, statement.end_line + 1, statement.indent, lines)
-        _note_start(plan, statement.function or MODULE, 0 if statement.function else statement.first_line, "atexit")
+        _note_start(plan, statement.function or MODULE, statement.first_line, "atexit")
 
 
 def _before_mpi_finalize(plan: Plan, statement: MpiStatement) -> None:
@@ -136,17 +135,17 @@ def _before_mpi_finalize(plan: Plan, statement: MpiStatement) -> None:
         )
         return
     _splice(plan, statement.first_line, statement.indent, (finish_now_line(plan.names),))
-    plan.use(0 if statement.function else statement.first_line, "logger")
+    plan.use(statement.first_line, "logger")
 
 
 def _splice(plan: Plan, line: int, indent: str, lines: tuple[str, ...]) -> None:
     plan.edits.append(Splice(line, line, tuple(indent + text for text in lines), START_RANK))
 
 
-def _note_start(plan: Plan, function: str, first_use: int, *more: str) -> None:
-    plan.use(first_use, "logger", "enabled", *more)
+def _note_start(plan: Plan, function: str, line: int, *more: str) -> None:
+    plan.use(line, "logger", "enabled", *more)
     mark = f"{plan.names.log} = {plan.names.logger}.{vocabulary.INITIALIZE}("
-    plan.sites.append(PlannedSite("lifecycle", function, "", "", 0, mark))
+    plan.sites.append(PlannedSite("lifecycle", function, "", "", 0, mark, line))
     plan.is_entry = True
     if function != MODULE:
         plan.reserved[function] = "entry-point"
@@ -215,11 +214,28 @@ def _put_first(node: cst.CSTNode, lines: tuple[str, ...]) -> cst.CSTNode:
 
     assert isinstance(node, (cst.If, cst.FunctionDef))
     block = _block(node.body)
-    first = block.body[0] if isinstance(node, cst.FunctionDef) else None
-    split = 0
-    if isinstance(first, cst.SimpleStatementLine) and isinstance(first.body[0], cst.Expr):
-        value = first.body[0].value
-        split = int(isinstance(value, (cst.SimpleString, cst.ConcatenatedString)))
-    return node.with_changes(
-        body=block.with_changes(body=[*block.body[:split], *_statements(lines), *block.body[split:]])
-    )
+    before: list[cst.BaseStatement] = []
+    after: list[cst.BaseStatement] = list(block.body)
+    first = after[0]
+    if isinstance(node, cst.FunctionDef) and isinstance(first, cst.SimpleStatementLine) and _is_docstring(first):
+        if len(first.body) == 1:
+            before = [after.pop(0)]
+        else:  # "doc"; x = 1
+            alone = first.body[0].with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
+            before = [first.with_changes(body=[alone], trailing_whitespace=cst.TrailingWhitespace())]
+            after[0] = first.with_changes(body=first.body[1:], leading_lines=[])
+    return node.with_changes(body=block.with_changes(body=[*before, *_statements(lines), *after]))
+
+
+def _is_docstring(line: cst.SimpleStatementLine) -> bool:
+    import libcst as cst
+
+    statement = line.body[0]
+    if not isinstance(statement, cst.Expr):
+        return False
+    value = statement.value
+    while isinstance(value, cst.ConcatenatedString):
+        if "b" in value.left.prefix or isinstance(value.left, cst.FormattedString):
+            return False
+        value = value.right
+    return isinstance(value, cst.SimpleString) and "b" not in value.prefix.lower()

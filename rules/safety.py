@@ -185,8 +185,11 @@ def why_unsafe(function: FunctionFacts, module: ModuleFacts, around: Surrounding
         return "recursive"
     if any(p.kind == "kwargs" or p.name in HAZARDOUS_NAMES for p in function.parameters):
         return "hazardous-parameter"
-    if function.scope == "class" and function.name != "__init__" and function.first_parameter == "self":
-        return around.unsafe_classes.get(function.owner)
+    if function.first_parameter == "self":
+        if function.scope != "class":
+            return "foreign-self"  # a method of whatever class it is given to
+        if function.name != "__init__":
+            return around.unsafe_classes.get(function.owner)
     return None
 
 
@@ -239,6 +242,8 @@ def is_compiler(name: str) -> bool:
 
 def _by_use(function: FunctionFacts, module: ModuleFacts) -> str | None:
     """What the rest of the module does with the function by name, or with its class."""
+    if any(is_compiler(d) for klass in module.classes if klass.qualname == function.owner for d in klass.decorators):
+        return "compiled"
     names = {function.name, function.owner.rpartition(".")[2]} - {""}
     if function.name in module.looked_at:
         return "introspected"

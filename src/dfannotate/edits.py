@@ -43,11 +43,10 @@ class Splice:
 
 @dataclass(frozen=True)
 class Rewrite:
-    """The statement that begins at ``line`` and ``column`` (in characters, of its keyword) and whose lines are
-    ``first_line`` to ``end_line`` becomes ``change(node)``."""
+    """The compound statement whose keyword stands on ``line`` and whose lines are ``first_line`` to ``end_line``
+    becomes ``change(node)``."""
 
     line: int
-    column: int
     first_line: int
     end_line: int
     change: Change
@@ -224,9 +223,11 @@ def _splice_hunks(source: Source, splices: Sequence[Splice]) -> Iterable[Hunk]:
         newline = _newline_near(source, first.line)
         new = [text + newline for text in texts]
         start = first.line
-        if start == len(lines) + 1 and lines and not lines[-1].endswith(("\n", "\r")):
+        open_end = bool(lines) and not lines[-1].endswith(("\n", "\r"))
+        if open_end and start == len(lines) + 1:
             start -= 1
             new = [lines[-1] + newline, *new]
+        if open_end and end == len(lines) + 1 and new:
             new[-1] = new[-1].rstrip("\r\n")
         yield Hunk(start, end, tuple(new))
 
@@ -280,16 +281,17 @@ def _rewrite_chunk(
     indent = re.match(r"[ \t\f]*", lines[start - 1])
     # A chunk that stands indented is parsed under a header of its own, which is taken off again.
     header = f"if 1:{newline}" if indent and indent.group().strip("\f") else ""
-    wanted: dict[tuple[int, int], Change] = {}
+    wanted: dict[int, Change] = {}
     for rewrite in rewrites:
         line = rewrite.line - start + 1
         line += sum(shift for place, shift in shifts if place <= line) + (1 if header else 0)
-        wanted[line, rewrite.column] = rewrite.change
+        wanted[line] = rewrite.change
+    # What is indented as the file is indents anew as the file does; any other block keeps its own white space.
+    config = cst.PartialParserConfig(default_indent=source.indent_unit)
     try:
-        module = cst.parse_module(header + text)
+        module = cst.parse_module(header + text, config)
     except (cst.ParserSyntaxError, RecursionError) as error:
         raise EditError(f"{source.path}:{start}: LibCST cannot parse this statement ({error})") from None
-    module = module.with_changes(default_indent=source.indent_unit)
     new = _transform(module, wanted).code
     if header:
         new = new[len(header) :]
@@ -297,15 +299,18 @@ def _rewrite_chunk(
 
 
 def _trimmed(lines: Sequence[str], hunk: Hunk) -> Hunk:
-    """The hunk without the lines that begin and end it unchanged."""
+    """The hunk without the lines that begin and end it unchanged; all of it where it changes from the first line on,
+    which happens to one-line statements only: ``revert`` knows them by their whole text."""
     old, new = lines[hunk.start - 1 : hunk.end - 1], hunk.lines
     shortest = min(len(old), len(new))
     head = next((i for i in range(shortest) if old[i] != new[i]), shortest)
+    if not head:
+        return hunk
     tail = next((i for i in range(shortest - head) if old[-1 - i] != new[-1 - i]), shortest - head)
     return Hunk(hunk.start + head, hunk.end - tail, new[head : len(new) - tail])
 
 
-def _transform(module: cst.Module, wanted: dict[tuple[int, int], Change]) -> cst.Module:
+def _transform(module: cst.Module, wanted: dict[int, Change]) -> cst.Module:
     import libcst as cst
     from libcst.metadata import MetadataWrapper, PositionProvider
 
@@ -317,9 +322,8 @@ def _transform(module: cst.Module, wanted: dict[tuple[int, int], Change]) -> cst
             self.changes: dict[cst.CSTNode, Change] = {}
 
         def on_visit(self, node: cst.CSTNode) -> bool:
-            if isinstance(node, (cst.BaseCompoundStatement, cst.SimpleStatementLine)):
-                place = self.get_metadata(PositionProvider, node).start
-                change = wanted.pop((place.line, place.column), None)
+            if isinstance(node, cst.BaseCompoundStatement):  # at most one begins on a line
+                change = wanted.pop(self.get_metadata(PositionProvider, node).start.line, None)
                 if change is not None:
                     self.changes[node] = change
             return True
@@ -332,5 +336,5 @@ def _transform(module: cst.Module, wanted: dict[tuple[int, int], Change]) -> cst
 
     result = MetadataWrapper(module, unsafe_skip_copy=True).visit(Transformer())
     if wanted:
-        raise EditError(f"no statement begins at {sorted(wanted)[0]}")
+        raise EditError(f"no compound statement begins at line {min(wanted)} of its chunk")
     return result

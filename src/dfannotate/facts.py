@@ -57,8 +57,16 @@ _ENVIRONMENT = frozenset(
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _WITHS = (ast.With, ast.AsyncWith)
+_CAPTURES: tuple[type[ast.AST], ...] = (
+    ast.MatchAs,
+    ast.MatchStar,
+    ast.MatchMapping,
+    *(kind for name in ("TypeVar", "ParamSpec", "TypeVarTuple") if (kind := getattr(ast, name, None))),
+)
+"""Patterns and type parameters (from Python 3.12 on): they bind a name that the tree holds as a string."""
+
 _PLACEHOLDER_RAISES = frozenset({"NotImplementedError", "NotImplemented"})
-_TAKEN = re.compile(r"_?dft|_?DFT|atexit")
+_TAKEN = re.compile(r"_?(?:dft|DFT|atexit)")
 
 
 @dataclass(frozen=True)
@@ -103,6 +111,8 @@ class FunctionFacts:
     has_docstring: bool
     looks_at_frames: bool
     is_recursive: bool
+    is_continued: bool
+    """A backslash stands before ``def``, at the end of the line above."""
 
     @property
     def first_parameter(self) -> str:
@@ -143,7 +153,6 @@ class Guard:
     """A top-level ``if __name__ == "__main__":`` with the statements of its body."""
 
     line: int
-    column: int
     end_line: int
     body: tuple[Statement, ...]
 
@@ -340,7 +349,8 @@ class _Walk:
         self.tracer_modules: set[str] = set()
         self.initialize_lines: list[int] = []
         # Whether any name could meet ours is asked of the text once; only then are identifiers compared.
-        self.watch_names = bool(_TAKEN.search(source.text))
+        # Outside ASCII a name may be spelt in characters that Python takes for the same letters.
+        self.watch_names = not source.text.isascii() or bool(_TAKEN.search(source.text))
 
     def run(self) -> ModuleFacts:
         body = self.source.tree.body
@@ -421,8 +431,9 @@ class _Walk:
                     self._take([node.arg])
                 elif isinstance(node, ast.ExceptHandler) and node.name:
                     self._take([node.name])
-                elif isinstance(node, ast.alias):
-                    self._take([node.asname or node.name])
+                elif isinstance(node, _CAPTURES):
+                    captured = getattr(node, "name", None) or getattr(node, "rest", None)
+                    self._take([captured] if captured else [])
             for value in node.__dict__.values():
                 if isinstance(value, expression):
                     push(value)
@@ -443,6 +454,7 @@ class _Walk:
         every += [argument for argument in (arguments.vararg, arguments.kwarg) if argument]
         around += [argument.annotation for argument in every if argument.annotation]
         around += [node.returns] if node.returns else []
+        around += getattr(node, "type_params", ())
         self._scan(around, outer)
         self._take(argument.arg for argument in every)
         klass = outer.klass if outer.scope == "class" else None
@@ -459,7 +471,7 @@ class _Walk:
 
     def _enter_class(self, node: ast.ClassDef, outer: _Context) -> None:
         self._take([node.name])
-        self._scan([*node.decorator_list, *node.bases, *node.keywords], outer)
+        self._scan([*node.decorator_list, *node.bases, *node.keywords, *getattr(node, "type_params", ())], outer)
         klass = _Class(outer.inner_name(node.name))
         self.classes.append((node, klass))
         for base in node.bases:
@@ -508,8 +520,16 @@ class _Walk:
         for keyword in node.keywords:
             if keyword.arg in ("stacklevel", "stack_level", "depth_frames"):
                 context.frames = True
-        if last in ("setattr", "delattr") and name == last and node.args:
+        if resolve(name, self.imports) == "warnings.warn" and len(node.args) > 2:
+            context.frames = True  # the third is the stack level
+        of_object = last == "__setattr__" and len(node.args) > 2 and context.name != "__setattr__"
+        if of_object or (name in ("setattr", "delattr") and node.args):
             self._set_by_name(node.args, context)
+        elif last in _ATTRIBUTE_SETTERS and isinstance(node.func, ast.Attribute):
+            given = [keyword.value for keyword in node.keywords if keyword.arg == "name"]
+            target = ast.Name(context.self_name, ast.Load()) if _is_super(node.func.value) else node.func.value
+            if context.name not in _ATTRIBUTE_SETTERS:
+                self._set_by_name([target, *(node.args[:1] or given)], context)
         elif last == "vars" and node.args and _is_self(node.args[0], context) and context.klass:
             context.klass.sets = True
         if context.scope == "function" and last == context.name:
@@ -560,7 +580,7 @@ class _Walk:
             text = self.lines[start - 1]
             before = text[: _char_column(text, body[0].col_offset)] if start == body[0].lineno else _blank_start(text)
             follows_docstring = body is not node.body and start <= (node.body[0].end_lineno or 0)
-            if not before.strip(" \t\f") and not follows_docstring:
+            if not before.strip(" \t\f") and not follows_docstring and not self._is_continued(start):
                 body_line, body_indent = start, before
         text = self.lines[node.lineno - 1]
         calls = tuple(
@@ -588,7 +608,12 @@ class _Walk:
             has_docstring=body is not node.body,
             looks_at_frames=context.frames,
             is_recursive=context.recursive,
+            is_continued=self._is_continued(node.lineno),
         )
+
+    def _is_continued(self, line: int) -> bool:
+        """Whether a backslash joins the line to the one above it."""
+        return line > 1 and self.lines[line - 2].rstrip("\r\n").endswith("\\")
 
     def _decorator(self, node: ast.expr) -> str:
         """The decorator's resolved name, that of its callee for ``@retry(3)``; ``UNNAMED`` for any other expression."""
@@ -682,8 +707,7 @@ class _Walk:
     def _guards(self, body: list[ast.stmt]) -> Iterable[Guard]:
         for node in body:
             if isinstance(node, ast.If) and is_main_guard(node.test):
-                column = _char_column(self.lines[node.lineno - 1], node.col_offset)
-                yield Guard(node.lineno, column, logical_end(node, self.lines), self._statements(node.body, top=False))
+                yield Guard(node.lineno, logical_end(node, self.lines), self._statements(node.body, top=False))
 
     def _tracer(self, body: list[ast.stmt]) -> TracerNames:
         logger = function = enabled = instance = category = ""
@@ -728,7 +752,7 @@ class _Walk:
                 for inner in blocks:
                     yield from self._mpi(inner, function, direct=direct and guard)
                 continue
-            what = _mpi_meaning(self._names_in(node))
+            what = _mpi_meaning(self._names_in(node), isinstance(node, (ast.Assign, ast.AnnAssign)))
             if what:
                 alone = (index == 0 or (body[index - 1].end_lineno or 0) < node.lineno) and (
                     index + 1 == len(body) or body[index + 1].lineno > (node.end_lineno or 0)
@@ -746,6 +770,11 @@ class _Walk:
                 )
 
 
+_ATTRIBUTE_SETTERS = frozenset(
+    {"__setattr__", "register_buffer", "register_parameter", "register_module", "add_module", "add_state"}
+)
+"""Methods that give their object an attribute of the name that is their first argument."""
+
 _COPYING_METHODS = frozenset(
     {"__getstate__", "__setstate__", "__reduce__", "__reduce_ex__", "__copy__", "__deepcopy__", "__repr__", "__str__"}
     | {"__eq__", "__ne__", "__hash__", "__dir__"}
@@ -759,6 +788,10 @@ def _line_of_call(call: tuple[str, int]) -> int:
 
 def _is_self(node: ast.expr, context: _Context) -> bool:
     return isinstance(node, ast.Name) and bool(context.self_name) and node.id == context.self_name
+
+
+def _is_super(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
 
 
 def _names_bound_by(body: list[ast.stmt]) -> Iterable[str]:
@@ -788,13 +821,15 @@ def _parameters(arguments: ast.arguments) -> tuple[Parameter, ...]:
     return tuple(result)
 
 
-def _mpi_meaning(names: tuple[str, ...]) -> Literal["init", "finalize", "world", ""]:
+def _mpi_meaning(names: tuple[str, ...], is_assignment: bool) -> Literal["init", "finalize", "world", ""]:
     for name in names:
         if name in ("mpi4py.MPI.Init", "mpi4py.MPI.Init_thread"):
             return "init"
         if name == "mpi4py.MPI.Finalize":
             return "finalize"
-    return "world" if any(name.startswith("mpi4py.MPI.COMM_WORLD") for name in names) else ""
+    # ``train(MPI.COMM_WORLD)`` uses the world, and is to be traced; ``comm = MPI.COMM_WORLD`` sets it up.
+    is_world = any(name.startswith("mpi4py.MPI.COMM_WORLD") for name in names)
+    return "world" if is_world and is_assignment and all(name.startswith("mpi4py.") for name in names) else ""
 
 
 def _is_stub(body: list[ast.stmt]) -> bool:

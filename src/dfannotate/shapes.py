@@ -34,7 +34,6 @@ _EXPORTED = {"logger": vocabulary.LOGGER, "function": vocabulary.FUNCTION, "enab
 
 def choose_names(facts: ModuleFacts) -> Names:
     """Names for a file: its own where it imports the tracer already, else the usual ones, else a free variant."""
-    imports = facts.import_map()
     own = facts.tracer
 
     def free(wanted: str) -> str:
@@ -48,7 +47,8 @@ def choose_names(facts: ModuleFacts) -> Names:
         enabled=own.enabled or free(vocabulary.ENABLED),
         instance=own.instance or free(vocabulary.INSTANCE_ALIAS),
         log=free(vocabulary.LOG_ALIAS),
-        atexit="atexit" if imports.get("atexit") == "atexit" else free("atexit"),
+        # Where the file imports atexit itself, it may do so late, in a function, or under a condition.
+        atexit=free("atexit"),
     )
 
 
@@ -70,7 +70,9 @@ def atexit_line(names: Names) -> str:
 
 
 def instance_line(names: Names, category: str) -> str:
-    return f'{names.instance} = {names.function}("{category}")'
+    plain = category.isascii() and category.isprintable() and not set(category) & {'"', "\\"}
+    text = f'"{category}"' if plain else ascii(category)  # whatever the file's encoding, it holds ASCII
+    return f"{names.instance} = {names.function}({text})"
 
 
 def decorator_line(names: Names, method: str) -> str:
