@@ -141,8 +141,9 @@ class _Finder:
             return False
         shapes.strip(copy, self.names, {line - first + 1 for line in marks}.__contains__)
         comments = _comments(self.source.lines[first - 1 : end - 1])
-        for before, tree in self.one_liners:
+        for index, (before, tree) in enumerate(self.one_liners):
             if first_difference(tree, copy) is None and comments == _comments(split_lines(before)):
+                del self.one_liners[index]
                 self.lines |= marks
                 self.new[first] = (end, tuple(line.rstrip("\r\n") for line in split_lines(before)))
                 return True

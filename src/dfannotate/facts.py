@@ -286,8 +286,10 @@ class _Context:
         "calls",
         "frames",
         "klass",
+        "levels",
         "loop",
         "name",
+        "outer",
         "owner",
         "qualname",
         "recursive",
@@ -314,7 +316,10 @@ class _Context:
         self.owner = outer.qualname if outer else ""
         self.klass = klass
         self.self_name = self_name
+        self.outer = outer
         self.calls: list[tuple[str, int]] = []
+        self.levels: list[str] = []
+        """Names of calls that are given a stack level, if they are what they look like."""
         self.statements = 0
         self.loop = self.withs = self.yields = self.frames = self.recursive = False
 
@@ -356,6 +361,7 @@ class _Walk:
         body = self.source.tree.body
         module = _Context("module")
         self._scan(body, module)
+        self._resolve_calls()
         statements = self._statements(body, top=True)
         return ModuleFacts(
             path=self.source.path,
@@ -442,6 +448,18 @@ class _Walk:
                         if isinstance(item, expression):
                             push(item)
 
+    def _resolve_calls(self) -> None:
+        """What functions call, and so which look at frames: only now are all imports known, wherever they stand. A
+        function is on the stack when one within it runs."""
+        for _, context in reversed(self.functions):
+            context.calls = [(resolve(name, self.imports), line) for name, line in context.calls]
+            context.frames |= any(name in FRAME_CALLS for name, _ in context.calls)
+            context.frames |= any(resolve(name, self.imports) == "warnings.warn" for name in context.levels)
+            outer = context.outer if context.frames else None
+            while outer:
+                outer.frames = True
+                outer = outer.outer
+
     def _take(self, names: Iterable[str]) -> None:
         if self.watch_names:
             self.taken.update(name for name in names if _TAKEN.match(name))
@@ -515,13 +533,13 @@ class _Walk:
         last = name.rpartition(".")[2]
         if last == vocabulary.INITIALIZE:
             self.initialize_lines.append(node.lineno)
-        if resolve(name, self.imports) in FRAME_CALLS or last in ("_getframe", "currentframe"):
+        if last in ("_getframe", "currentframe"):
             context.frames = True
+        if last == "warn" and len(node.args) > 2:
+            context.levels.append(name)
         for keyword in node.keywords:
             if keyword.arg in ("stacklevel", "stack_level", "depth_frames"):
                 context.frames = True
-        if resolve(name, self.imports) == "warnings.warn" and len(node.args) > 2:
-            context.frames = True  # the third is the stack level
         of_object = last == "__setattr__" and len(node.args) > 2 and context.name != "__setattr__"
         if of_object or (name in ("setattr", "delattr") and node.args):
             self._set_by_name(node.args, context)
@@ -583,9 +601,7 @@ class _Walk:
             if not before.strip(" \t\f") and not follows_docstring and not self._is_continued(start):
                 body_line, body_indent = start, before
         text = self.lines[node.lineno - 1]
-        calls = tuple(
-            Call(resolve(name, self.imports), line) for name, line in sorted(context.calls, key=_line_of_call)
-        )
+        calls = tuple(Call(name, line) for name, line in sorted(context.calls, key=_line_of_call))
         return FunctionFacts(
             qualname=context.qualname,
             name=node.name,
@@ -712,15 +728,24 @@ class _Walk:
     def _tracer(self, body: list[ast.stmt]) -> TracerNames:
         logger = function = enabled = instance = category = ""
         import_line = instance_line = 0
+        if vocabulary.MODULE not in self.tracer_modules:
+            return TracerNames()
+        rebound = _names_bound_elsewhere(self.source.tree)
+        defined = False
         for node in body:
+            defined |= isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
             if isinstance(node, ast.ImportFrom) and not node.level and node.module == vocabulary.MODULE:
                 for alias in node.names:
                     local = alias.asname or alias.name
-                    if alias.name == vocabulary.LOGGER:
-                        logger = logger or local
-                    elif alias.name == vocabulary.FUNCTION:
+                    if local in rebound:
+                        continue
+                    if alias.name == vocabulary.FUNCTION:
                         function = function or local
                         import_line = logical_end(node, self.lines)
+                    elif defined:  # what stands above may be called before this import
+                        continue
+                    elif alias.name == vocabulary.LOGGER:
+                        logger = logger or local
                     elif alias.name == vocabulary.ENABLED:
                         enabled = enabled or local
             elif isinstance(node, ast.Assign) and function and not instance:
@@ -731,6 +756,9 @@ class _Walk:
                     and value.func.id == function
                     and len(node.targets) == 1
                     and isinstance(node.targets[0], ast.Name)
+                    and node.targets[0].id not in rebound
+                    # A class would read a private name as one of its own.
+                    and not re.match(r"__(?!.*__$)", node.targets[0].id)
                 ):
                     instance = node.targets[0].id
                     instance_line = logical_end(node, self.lines)
@@ -809,6 +837,38 @@ def _names_bound_by(body: list[ast.stmt]) -> Iterable[str]:
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value  # __slots__, field lists: a string that is a hazardous name counts
         stack.extend(ast.iter_child_nodes(node))
+
+
+def _names_bound_elsewhere(tree: ast.Module) -> frozenset[str]:
+    """Names of a module that mean more than one thing in it, whatever the scope: those that anything binds besides the
+    imports of the tracer and the instances made at the top level."""
+    top = set(tree.body)
+    ours: set[ast.AST] = set()
+    for node in top:
+        if isinstance(node, ast.ImportFrom) and node.module == vocabulary.MODULE and not node.level:
+            ours.add(node)
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and len(node.targets) == 1:
+            ours.add(node.targets[0])
+    names: list[str] = []
+    # One name, two instances: a decorator between them would get the other's category.
+    names += [target.id for target in ours if isinstance(target, ast.Name)]
+    names = [name for name in names if names.count(name) > 1]
+    for part in ast.walk(tree):
+        if part in ours:
+            continue
+        if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
+            names.append(part.id)
+        elif isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            names.append(part.name)
+        elif isinstance(part, (ast.Import, ast.ImportFrom)):
+            names += [alias.asname or alias.name.partition(".")[0] for alias in part.names]
+        elif isinstance(part, (ast.Global, ast.Nonlocal)):
+            names += part.names
+        elif isinstance(part, (ast.ExceptHandler, *_CAPTURES)):
+            names += [name for name in (getattr(part, "name", None), getattr(part, "rest", None)) if name]
+        elif isinstance(part, ast.arg):
+            names.append(part.arg)
+    return frozenset(names)
 
 
 def _parameters(arguments: ast.arguments) -> tuple[Parameter, ...]:
