@@ -136,6 +136,8 @@ def _before_mpi_finalize(plan: Plan, statement: MpiStatement) -> None:
         return
     _splice(plan, statement.first_line, statement.indent, (finish_now_line(plan.names),))
     plan.use(statement.first_line, "logger")
+    if statement.function:  # its own event would be lost
+        plan.reserved.setdefault(statement.function, "around-finalize")
 
 
 def _splice(plan: Plan, line: int, indent: str, lines: tuple[str, ...]) -> None:
@@ -152,15 +154,20 @@ def _note_start(plan: Plan, function: str, line: int, *more: str) -> None:
 
 
 def _reserve_callers(plan: Plan) -> None:
-    """A decorated function around the start of tracing would be logged as having begun in 1970."""
-    names = {*plan.reserved, *plan.context.entry_calls}
-    grown = bool(names)
+    """A decorated function around the start of tracing would be logged as having begun in 1970, one around its end not
+    at all. A method is known by its name alone, whatever object it is called on."""
+    functions = {name for name in plan.reserved if "." not in name} | plan.context.entry_calls
+    methods = {name.rpartition(".")[2] for name in plan.reserved if "." in name}
+    grown = bool(functions or methods)
     while grown:
         grown = False
         for function in plan.facts.functions:
-            if function.qualname not in plan.reserved and any(call.name in names for call in function.calls):
+            called = {call.name for call in function.calls}
+            if function.qualname not in plan.reserved and (
+                not functions.isdisjoint(called) or not methods.isdisjoint(name.rpartition(".")[2] for name in called)
+            ):
                 plan.reserved[function.qualname] = "around-initialize"
-                names.add(function.name)
+                (functions if function.scope == "module" else methods).add(function.name)
                 grown = True
 
 

@@ -276,11 +276,13 @@ def _rewrite_chunk(
     lines = source.lines
     inner = [Hunk(hunk.start - start + 1, hunk.end - start + 1, hunk.lines) for hunk in _splice_hunks(source, splices)]
     text = "".join(_assemble(lines[start - 1 : end], inner))
+    # LibCST drops form feeds before a statement, so the first line's are kept aside.
+    feeds = text[: len(text) - len(text.lstrip("\f"))]
+    text = text[len(feeds) :]
     shifts = sorted((hunk.start, len(hunk.lines) - (hunk.end - hunk.start)) for hunk in inner)
     newline = _newline_near(source, start)
-    indent = re.match(r"[ \t\f]*", lines[start - 1])
     # A chunk that stands indented is parsed under a header of its own, which is taken off again.
-    header = f"if 1:{newline}" if indent and indent.group().strip("\f") else ""
+    header = f"if 1:{newline}" if text[:1] in (" ", "\t") else ""
     wanted: dict[int, Change] = {}
     for rewrite in rewrites:
         line = rewrite.line - start + 1
@@ -293,8 +295,9 @@ def _rewrite_chunk(
     except (cst.ParserSyntaxError, RecursionError) as error:
         raise EditError(f"{source.path}:{start}: LibCST cannot parse this statement ({error})") from None
     new = _transform(module, wanted).code
-    if header:
-        new = new[len(header) :]
+    if new.count("\f") != text.count("\f"):
+        raise EditError(f"{source.path}:{start}: a form feed within this statement would be lost; remove it")
+    new = feeds + new[len(header) :]
     return _trimmed(lines, Hunk(start, end + 1, tuple(split_lines(new))))
 
 

@@ -173,8 +173,8 @@ class TracerNames:
 
 @dataclass(frozen=True)
 class MpiStatement:
-    """A statement that starts MPI, ends it, or sets up its world, with the function it stands in directly ("" for the
-    module). ``direct`` tells that no other block lies between; ``alone`` that no other statement shares its lines."""
+    """A statement that starts MPI, ends it, or sets up its world, with the qualified name of what it stands in (``""``
+    for the module). ``direct``: no other block lies between. ``alone``: no other statement shares its lines."""
 
     what: Literal["init", "finalize", "world"]
     function: str
@@ -767,18 +767,22 @@ class _Walk:
                         category = given[0].value
         return TracerNames(logger, function, enabled, instance, category, import_line, instance_line)
 
-    def _mpi(self, body: list[ast.stmt], function: str, *, direct: bool) -> Iterable[MpiStatement]:
+    def _mpi(
+        self, body: list[ast.stmt], function: str, *, direct: bool, in_class: bool = False
+    ) -> Iterable[MpiStatement]:
         for index, node in enumerate(body):
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                yield from self._mpi(node.body, node.name, direct=True)
-                continue
-            if isinstance(node, ast.ClassDef):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                name = (
+                    f"{function}{'' if in_class or not function else '.<locals>'}{'.' if function else ''}{node.name}"
+                )
+                is_class = isinstance(node, ast.ClassDef)
+                yield from self._mpi(node.body, name, direct=not is_class, in_class=is_class)
                 continue
             blocks = [inner for field in ("body", "orelse", "finalbody") if (inner := getattr(node, field, None))]
             if blocks:
                 guard = isinstance(node, ast.If) and is_main_guard(node.test)
                 for inner in blocks:
-                    yield from self._mpi(inner, function, direct=direct and guard)
+                    yield from self._mpi(inner, function, direct=direct and guard, in_class=in_class)
                 continue
             what = _mpi_meaning(self._names_in(node), isinstance(node, (ast.Assign, ast.AnnAssign)))
             if what:

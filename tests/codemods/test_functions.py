@@ -420,7 +420,7 @@ def test_category_that_is_no_plain_word(rewrite: Callable[..., Any]) -> None:
             "# -*- coding: latin-1 -*-\nimport os\ndef f():\n    open('é')\n".encode("latin-1"), category=category
         )
         line = next(line for line in done.text.splitlines() if line.startswith("_dft = "))
-        scope = {"DFTracerFn": str}
+        scope: dict[str, object] = {"DFTracerFn": str}
         exec(line, scope)
         assert scope["_dft"] == category
         assert line.isascii()

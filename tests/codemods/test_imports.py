@@ -172,7 +172,8 @@ OWN = {
     ),
     "logger-only": (
         "from dftracer.python import dftracer\n",
-        "from dftracer.python import dftracer\nfrom dftracer.python import dft_fn as DFTracerFn\n\n<instance>\n@_dft.log\n",
+        "from dftracer.python import dftracer\nfrom dftracer.python import dft_fn as DFTracerFn\n\n<instance>\n"
+        "@_dft.log\n",
         "m",
     ),
     "import-below-a-statement": (
@@ -198,8 +199,8 @@ OWN = {
     ),
     "import-under-a-condition": (
         "try:\n    from dftracer.python import dft_fn\nexcept ImportError:\n    dft_fn = None\n",
-        "<import>\n\n<instance>\n\ntry:\n    from dftracer.python import dft_fn\nexcept ImportError:\n    dft_fn = None\n"
-        "@_dft.log\n",
+        "<import>\n\n<instance>\n\n"
+        "try:\n    from dftracer.python import dft_fn\nexcept ImportError:\n    dft_fn = None\n@_dft.log\n",
         "m",
     ),
     "earlier-generation": (
