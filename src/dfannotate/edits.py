@@ -193,7 +193,7 @@ def first_difference(old: ast.AST, new: ast.AST) -> int | None:
                 continue
             if isinstance(x, ast.AST) and isinstance(y, ast.AST):
                 stack.append((x, y))
-            elif x.__class__ is list and y.__class__ is list:
+            elif isinstance(x, list) and isinstance(y, list):
                 if len(x) != len(y):
                     return next((n.lineno for n in y[len(x) :] if hasattr(n, "lineno")), getattr(b, "lineno", 1))
                 for one, two in zip(x, y, strict=True):

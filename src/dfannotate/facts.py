@@ -309,7 +309,7 @@ class _Context:
         klass: _Class | None = None,
         self_name: str = "",
     ) -> None:
-        self.scope = scope
+        self.scope: Scope = scope
         self.name = name
         self.qualname = outer.inner_name(name) if outer else ""
         self.stands_in: Scope = outer.scope if outer else "module"
