@@ -25,6 +25,7 @@ from dfannotate.cli import files
 from dfannotate.cli.apply import read_file
 from dfannotate.cli.main import main
 from dfannotate.cli.run import Crash
+from dfannotate.codemods.annotate import annotate as annotate_file
 from dfannotate.manifest import load
 
 WriteTree = Callable[[Mapping[str, str | bytes]], Path]
@@ -709,7 +710,7 @@ def test_a_manifest_that_is_a_folder(project: Path, run_cli: RunCli) -> None:
 def test_an_internal_error_is_the_fault_of_one_file(
     project: Path, run_cli: RunCli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = apply_module.annotate
+    real = annotate_file
 
     def annotate(source: Any, facts: Any, context: Any) -> Any:
         if source.path == "train.py":

@@ -20,6 +20,7 @@ import pytest
 from dfannotate.cli import files
 from dfannotate.cli import revert as revert_module
 from dfannotate.cli.main import main
+from dfannotate.codemods.revert import exact_text as undo_exactly
 from dfannotate.manifest import load
 
 WriteTree = Callable[[Mapping[str, str | bytes]], Path]
@@ -311,7 +312,7 @@ def test_a_file_that_changes_in_the_meantime(project: Path, run_cli: RunCli, mon
 def test_an_internal_error_is_the_fault_of_one_file(
     project: Path, run_cli: RunCli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = revert_module.exact_text
+    real = undo_exactly
 
     def exact_text(source: Any, entry: Any) -> Any:
         if source.path == "train.py":
