@@ -187,23 +187,54 @@ class _Finder:
             return  # the user's own handlers: only the end of it is ours
         comment = lines[node.lineno - 1].partition("#")
         self.new[node.lineno] = (node.lineno + 1, (outer + "#" + comment[2].rstrip("\r\n"),) if comment[1] else ())
-        fixed = self._lines_inside_others()
+        movable = self._indented_lines()
         for number in range(node.lineno + 1, finally_line):
             text = lines[number - 1].rstrip("\r\n")
-            if number not in fixed and text.startswith(inner):
+            if number in movable and text.startswith(inner):
                 self.new.setdefault(number, (number + 1, (outer + text[len(inner) :],)))
 
-    def _lines_inside_others(self) -> frozenset[int]:
-        """Lines that begin inside a string or behind a backslash: their white space is not indentation."""
-        lines = (line.rstrip("\r\n") + "\n" for line in self.source.lines)
-        ends = {0}
+    def _indented_lines(self) -> frozenset[int]:
+        """Lines whose white space is that of their block, and so was moved along when LibCST indented the block.
+
+        Not those are that begin inside a string or behind a backslash; nor, in a bracket or as a comment, those that
+        stand further to the left than their block does. Comments at the end of a block belong to it up to the last
+        that is indented as the block is, then to the block around it."""
+        lines = self.source.lines
+        found: set[int] = set()
+        indents, closed = [""], list[str]()
+        between: list[int] = []
+        inside = False
+
+        def settle() -> None:
+            for indent in [*closed, indents[-1]]:
+                fitting = [number for number in between if lines[number - 1].startswith(indent)]
+                found.update(fitting)
+                between[:] = [number for number in between if number > max(fitting, default=0)]
+            closed.clear()
+            between.clear()
+
+        supply = (line.rstrip("\r\n") + "\n" for line in lines)
         try:
-            for token in tokenize.generate_tokens(lambda: next(lines, "")):
-                if token.type in (tokenize.NEWLINE, tokenize.NL):
-                    ends.add(token.start[0])
+            for token in tokenize.generate_tokens(lambda: next(supply, "")):
+                number = token.start[0]
+                if token.type == tokenize.INDENT:
+                    indents.append(token.string)
+                elif token.type == tokenize.DEDENT:
+                    closed.append(indents.pop())
+                elif token.type == tokenize.NEWLINE:
+                    inside = False
+                elif token.type == tokenize.NL:
+                    if not inside:
+                        between.append(number)
+                    elif number < len(lines) and lines[number].startswith(indents[-1]):
+                        found.add(number + 1)
+                elif token.type != tokenize.COMMENT and not inside:
+                    settle()
+                    inside = True
+                    found.add(number)
         except (tokenize.TokenError, SyntaxError) as error:
             raise EditError(f"{self.source.path}: cannot be split into tokens ({error})") from None
-        return frozenset(n for n in range(1, len(self.source.lines) + 1) if n - 1 not in ends)
+        return frozenset(found)
 
     # --- names --------------------------------------------------------------------------------------------------------
 
