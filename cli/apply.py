@@ -448,6 +448,7 @@ def _write(
     try:
         record.make_folder()
         with files.locked(record.path.parent):
+            record.settle()
             if record.stamp() != stamp:  # another run was faster
                 old = record.read() or Manifest(target)
             generated = [due.entry for due in shims]

@@ -46,7 +46,7 @@ class Locator:
         if self._project is None:
             from rope.base.project import Project as RopeProject
 
-            self._project = RopeProject(str(self._root), ropefolder=None)
+            self._project = RopeProject(str(self._root), ropefolder="")
         resource = self._project.find_module(module)
         if resource is None:
             return None

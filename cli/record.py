@@ -7,13 +7,14 @@ and each file, by its content, tells which of them speaks the truth about it.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from dfannotate.cli import files
 from dfannotate.cli.state import FOLDER, state_folder
-from dfannotate.manifest import FileEntry, Manifest, load, save
+from dfannotate.manifest import FileEntry, Manifest, load, save, temporary_of
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,16 @@ class Record:
         else:
             self.path.parent.mkdir(parents=True, exist_ok=True)
 
+    def settle(self) -> None:
+        """Put into the manifest what a killed run left beside it, and remove what it left beside the files. Raises
+        ``ManifestError``, ``OSError``."""
+        if not self.pending.exists():
+            return
+        for entry in load(self.pending).files:
+            with contextlib.suppress(OSError):
+                files.remove_leftover(self.root / entry.path)
+        self.finish(self.read() or Manifest(""))
+
     def begin(self, target: str, entries: Iterable[FileEntry]) -> None:
         """Say what is about to be written. Raises ``OSError``."""
         save(Manifest(target).merged(target, entries), self.pending)
@@ -67,6 +78,8 @@ class Record:
         else:
             self.path.unlink(missing_ok=True)
         self.pending.unlink(missing_ok=True)
+        temporary_of(self.pending).unlink(missing_ok=True)
+        temporary_of(self.path).unlink(missing_ok=True)
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:

@@ -162,6 +162,7 @@ def _write(
     refused = {failure.path for failure in failures}
     try:
         with files.locked(record.path.parent):
+            record.settle()
             if record.stamp() != stamp:  # another run was faster
                 manifest = record.read() or Manifest(manifest.target)
             for path in targets.values():

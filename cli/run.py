@@ -12,6 +12,7 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
+import pickle
 import signal
 import sys
 import traceback
@@ -140,16 +141,28 @@ def _serve(connection: Connection[Any, Any], strangers: Sequence[Connection[Any,
         while True:
             function, calls = connection.recv()
             for start in range(0, len(calls), BATCH):
-                connection.send([_guarded(function, call) for call in calls[start : start + BATCH]])
+                results = [_guarded(function, call) for call in calls[start : start + BATCH]]
+                connection.send_bytes(_pickled(results))
+
+
+def _pickled(results: list[Any]) -> bytes:
+    try:
+        return pickle.dumps(results, pickle.HIGHEST_PROTOCOL)
+    except Exception as error:
+        return pickle.dumps([Crash(_report(error))] * len(results))
 
 
 def _guarded(function: Callable[..., Result], call: tuple[object, ...]) -> Result | Crash:
     try:
         return function(*call)
     except Exception as error:
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        text = " ".join(str(error).split())
-        return Crash(
-            f"internal error: {type(error).__name__}: {text} ({os.path.basename(place.filename)}:{place.lineno});"
-            " the file was left alone; please report this"
-        )
+        return Crash(_report(error))
+
+
+def _report(error: Exception) -> str:
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    text = " ".join(str(error).split())
+    return (
+        f"internal error: {type(error).__name__}: {text} ({os.path.basename(place.filename)}:{place.lineno});"
+        " the file was left alone; please report this"
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import configparser
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,21 @@ def console_scripts(root: Path) -> frozenset[str]:
 def _from_pyproject(file: Path) -> list[str]:
     try:
         document = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return []
-    project, poetry = _table(document, "project"), _table(document, "tool", "poetry")
-    tables = (_table(project, "scripts"), _table(project, "gui-scripts"), _table(poetry, "scripts"))
-    return [value for table in tables for value in table.values() if isinstance(value, str)]
+    project, tool = _table(document, "project"), _table(document, "tool")
+    tables = [_table(project, key) for key in _SCRIPTS] + [_table(tool, name, "scripts") for name in ("poetry", "flit")]
+    found: list[str] = []
+    for table in tables:
+        for value in table.values():
+            # Poetry also takes a table that says where the function is.
+            named = [value.get("reference"), value.get("callable")] if isinstance(value, dict) else [value]
+            found += [text for text in named if isinstance(text, str)]
+    return found
+
+
+_SCRIPTS = ("scripts", "gui-scripts")
+_GROUPS = ("console_scripts", "gui_scripts")
 
 
 def _table(document: dict[str, Any], *keys: str) -> dict[str, Any]:
@@ -39,29 +50,54 @@ def _table(document: dict[str, Any], *keys: str) -> dict[str, Any]:
 
 
 def _from_cfg(file: Path) -> list[str]:
-    parser = configparser.ConfigParser(interpolation=None, strict=False)
     try:
-        parser.read_string(file.read_text(encoding="utf-8"))
-        section = parser["options.entry_points"]
-    except (OSError, ValueError, KeyError, configparser.Error):
+        text = file.read_text(encoding="utf-8")
+    except (OSError, ValueError):
         return []
-    return _targets(section.get("console_scripts", "").splitlines() + section.get("gui_scripts", "").splitlines())
+    return _from_ini(text, "options.entry_points")
+
+
+def _from_ini(text: str, section: str) -> list[str]:
+    """The scripts of a section that has a key for each group; of the groups themselves, where those are sections."""
+    parser = configparser.ConfigParser(interpolation=None, strict=False, delimiters=("=",))
+    parser.optionxform = str  # type: ignore[assignment, method-assign]
+    try:
+        parser.read_string(text)
+    except configparser.Error:
+        return []
+    lines: list[str] = []
+    for group in _GROUPS:
+        if parser.has_section(section):
+            lines += parser[section].get(group, "").splitlines()
+        if parser.has_section(group):
+            lines += [f"{name} = {target}" for name, target in parser[group].items()]
+    return _targets(lines)
 
 
 def _from_setup(file: Path) -> list[str]:
-    """What ``setup(entry_points={"console_scripts": [...]})`` says in plain literals."""
+    """What ``setup(entry_points=…)`` says in plain literals: a dictionary, or the text of an ini file."""
     try:
-        tree = ast.parse(file.read_bytes())
-    except (OSError, ValueError, SyntaxError):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(file.read_bytes())
+    except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
         return []
-    lines: list[str] = []
+    found: list[str] = []
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Dict):
-            continue
-        for key, value in zip(node.keys, node.values, strict=True):
-            if isinstance(key, ast.Constant) and key.value in ("console_scripts", "gui_scripts"):
-                lines += [n.value for n in ast.walk(value) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
-    return _targets([part for line in lines for part in line.splitlines()])
+        if isinstance(node, ast.Dict):
+            for key, value in zip(node.keys, node.values, strict=True):
+                if isinstance(key, ast.Constant) and key.value in _GROUPS:
+                    found += _targets([line for text in _texts(value) for line in text.splitlines()])
+        elif isinstance(node, ast.keyword) and node.arg in _GROUPS:
+            found += _targets([line for text in _texts(node.value) for line in text.splitlines()])
+        elif isinstance(node, ast.keyword) and node.arg == "entry_points" and isinstance(node.value, ast.Constant):
+            # Such a text is indented with the code around it.
+            found += _from_ini("\n".join(line.strip() for text in _texts(node.value) for line in text.splitlines()), "")
+    return found
+
+
+def _texts(node: ast.expr) -> list[str]:
+    return [part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)]
 
 
 def _targets(lines: list[str]) -> list[str]:

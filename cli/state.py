@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from pathlib import Path
 
 ROOT_MARKS = ("pyproject.toml", ".git")
@@ -17,7 +18,7 @@ IGNORE_TEXT = f"/*\n!/{MANIFEST_NAME}\n"
 def project_root(start: Path) -> Path:
     """The nearest folder at or above ``start`` that holds one of ``ROOT_MARKS``; ``start`` itself (its folder, where
     it is a file) when there is none. Absolute."""
-    here = start.resolve()
+    here = Path(os.path.realpath(start))  # Path.resolve fails on a link that leads back to itself
     if not here.is_dir():
         here = here.parent
     for folder in (here, *here.parents):

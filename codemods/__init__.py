@@ -25,6 +25,8 @@ from dfannotate.shapes import Names, atexit_line, choose_names, event_class_line
 EVENT = "event"
 """The reason of a function that is logged as a manual event, and so is not left out."""
 
+BLANK_ABOVE, BLANK_BELOW = "blank-above", "blank-below"
+
 IMPORT_RANK = -10
 """Imports stand before anything else that is inserted at the same line."""
 
@@ -80,7 +82,7 @@ class Context:
 @dataclass(frozen=True)
 class PlannedSite:
     """A site before its line in the new text is known: ``anchor`` is the line of the ``def`` in the old text, or 0 for
-    a site that is found by its text ``mark``."""
+    a site that is found by its text ``mark``, which then stands near ``place``."""
 
     kind: SiteKind
     function: str
@@ -88,6 +90,7 @@ class PlannedSite:
     category: str
     anchor: int
     mark: str = ""
+    place: int = 0
 
 
 @dataclass
@@ -112,6 +115,8 @@ class Plan:
     """Further categories -> the names of their instances."""
     shim: Shim | None = None
     """What the file comes to import from, known once the plan is finished."""
+    blank: str = ""
+    """``BLANK_ABOVE`` or ``BLANK_BELOW``: a blank line sets the imports apart from what stands there."""
 
     def __post_init__(self) -> None:
         context = self.context
@@ -178,7 +183,7 @@ class Plan:
         own = self.facts.tracer
         missing = {name for name in self.needed & {"logger", "function", "enabled"} if not getattr(own, name)}
         lines: list[str] = []
-        if "atexit" in self.needed and self.facts.import_map().get("atexit") != "atexit":
+        if "atexit" in self.needed:
             lines.append(atexit_line(self.names))
         if missing:
             lines.append(import_line(self.names, missing))
@@ -190,7 +195,13 @@ class Plan:
         if "event" in self.needed:
             lines += ["", "", *event_class_lines(self.names, self.facts.indent_unit, self.context.generation)]
         if lines:
-            self.edits.append(_at_the_top(self.facts, lines, self.first_use))
+            line = top_line(self.facts, self.first_use)
+            before = [statement for statement in self.facts.statements if statement.end_line < line]
+            if not before:
+                lines, self.blank = [*lines, ""], BLANK_BELOW
+            elif before[-1].kind == "docstring":
+                lines, self.blank = ["", *lines], BLANK_ABOVE
+            self.edits.append(Splice(line, line, tuple(lines), IMPORT_RANK))
 
 
 class Codemod(ABC):
@@ -250,13 +261,3 @@ def top_line(facts: ModuleFacts, first_use: int = 0) -> int:
         if statement.first_line <= line:
             line = max(line, statement.end_line) if not statement.alone else line
     return line + 1
-
-
-def _at_the_top(facts: ModuleFacts, lines: list[str], first_use: int) -> Splice:
-    line = top_line(facts, first_use)
-    before = [statement for statement in facts.statements if statement.end_line < line]
-    if not before:
-        lines = [*lines, ""]
-    elif before[-1].kind == "docstring":
-        lines = ["", *lines]
-    return Splice(line, line, tuple(lines), IMPORT_RANK)

@@ -57,20 +57,17 @@ def annotate(source: Source, facts: ModuleFacts, context: Context) -> Annotated:
 def _introduced(plan: Plan) -> tuple[str, ...]:
     own = plan.facts.tracer
     names = {name for name in ("logger", "function", "enabled", "instance") if not getattr(own, name)}
-    if plan.facts.import_map().get("atexit") != "atexit":
-        names.add("atexit")
-    return tuple(sorted(names | {"log", "event"}))
+    return tuple(sorted(names | {"atexit", "log", "event"} | ({plan.blank} if plan.blank else set())))
 
 
 def _located(plan: Plan, edited: Edited) -> tuple[Site, ...]:
     """The sites with their lines in the new text. Functions stand in the same order in both."""
     old = sorted(function.line for function in plan.facts.functions)
     line_of = dict(zip(old, edited.functions, strict=True))
-    marks = _lines_with_marks([site for site in plan.sites if not site.anchor], edited)
-    sites = []
-    for site in plan.sites:
-        line = line_of[site.anchor] if site.anchor else marks.pop(0)
-        sites.append(Site(site.kind, site.function, site.event, site.category, line))
+    marked = sorted((site for site in plan.sites if not site.anchor), key=lambda site: site.place)
+    found = zip(marked, _lines_with_marks(marked, edited), strict=True)
+    lines = [*found, *((site, line_of[site.anchor]) for site in plan.sites if site.anchor)]
+    sites = [Site(site.kind, site.function, site.event, site.category, line) for site, line in lines]
     return tuple(sorted(sites, key=lambda site: site.line))
 
 

@@ -8,14 +8,16 @@ after MPI and ends before it.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from dfannotate import vocabulary
 from dfannotate.codemods import Codemod, Plan, PlannedSite, top_line
-from dfannotate.edits import Indent, Splice
-from dfannotate.facts import Block, FunctionFacts, Guard, MpiStatement
+from dfannotate.edits import Reshape, Splice
+from dfannotate.facts import FunctionFacts, Guard, MpiStatement
 from dfannotate.shapes import finish_lines, finish_now_line, start_lines, start_once_lines
+
+if TYPE_CHECKING:
+    import libcst as cst
 
 START_RANK = 0
 """Behind the imports, where both stand at the same line."""
@@ -56,7 +58,7 @@ class Lifecycle(Codemod):
         elif guards:
             # What runs after the guard, or outlives it, would be cut off by a finalize in it.
             _at_guard_start(plan, guards[0])
-        elif context.is_entry and not facts.guards and not context.entry_functions:
+        elif context.is_entry and facts.statements and not facts.guards and not context.entry_functions:
             names = [name for statement in facts.statements for name in statement.names]
             if not _calls_entry(plan, names):
                 _in_module(plan)
@@ -64,32 +66,45 @@ class Lifecycle(Codemod):
 
 def _in_guard(plan: Plan, guard: Guard) -> None:
     worlds = [m.first_line for m in plan.facts.mpi if m.what == "world" and guard.line < m.first_line <= guard.end_line]
-    rest = [statement for statement in guard.body if statement.first_line > max(worlds, default=0)]
-    first = rest[0].first_line if rest and not guard.block.broken else guard.block.first
-    block = replace(guard.block, first=first)
+    before = sum(statement.first_line <= max(worlds, default=0) for statement in guard.body)
+    if before == len(guard.body):
+        before = 0
     names, unit = plan.names, plan.facts.indent_unit
-    before = (*start_lines(names, unit), "try:")
-    after = ("finally:", *(unit + line for line in finish_lines(names, unit)))
-    _wrap(plan, block, before, after)
+
+    def change(node: cst.CSTNode) -> cst.CSTNode:
+        return _wrap_guard(node, before, start_lines(names, unit), finish_lines(names, unit))
+
+    plan.edits.append(Reshape(guard.line, guard.line, guard.end_line, change))
     _note_start(plan, MODULE, guard.line)
 
 
 def _at_guard_start(plan: Plan, guard: Guard) -> None:
-    _put_first(plan, guard.block, start_once_lines(plan.names, plan.facts.indent_unit))
+    lines = start_once_lines(plan.names, plan.facts.indent_unit)
+
+    def change(node: cst.CSTNode) -> cst.CSTNode:
+        return _put_first(node, lines)
+
+    plan.edits.append(Reshape(guard.line, guard.line, guard.end_line, change))
     _note_start(plan, MODULE, guard.line, "atexit")
 
 
 def _in_function(plan: Plan, function: FunctionFacts) -> None:
-    if function.is_async or function.is_generator or function.block is None:
+    if function.is_async or function.is_generator:
         plan.notes.append(f"{plan.facts.path}:{function.line}: {function.name}() cannot hold the start of tracing")
         return
     lines = start_once_lines(plan.names, plan.facts.indent_unit)
     worlds = [m for m in plan.facts.mpi if m.what == "world" and m.direct and m.alone and m.function == function.name]
     if worlds:
         _splice(plan, worlds[-1].end_line + 1, worlds[-1].indent, lines)
+    elif function.block and not function.block.broken:
+        _splice(plan, function.block.first, function.block.prefix, lines)
     else:
-        _put_first(plan, function.block, lines)
-    _note_start(plan, function.qualname, 0, "atexit")
+
+        def change(node: cst.CSTNode) -> cst.CSTNode:
+            return _put_first(node, lines)
+
+        plan.edits.append(Reshape(function.line, function.line, function.end_line, change))
+    _note_start(plan, function.qualname, function.line, "atexit")
 
 
 def _in_module(plan: Plan) -> None:
@@ -109,7 +124,7 @@ def _after_mpi_init(plan: Plan, starts: list[MpiStatement]) -> None:
             continue
         lines = start_once_lines(plan.names, plan.facts.indent_unit)
         _splice(plan, statement.end_line + 1, statement.indent, lines)
-        _note_start(plan, statement.function or MODULE, 0 if statement.function else statement.first_line, "atexit")
+        _note_start(plan, statement.function or MODULE, statement.first_line, "atexit")
 
 
 def _before_mpi_finalize(plan: Plan, statement: MpiStatement) -> None:
@@ -120,32 +135,39 @@ def _before_mpi_finalize(plan: Plan, statement: MpiStatement) -> None:
         )
         return
     _splice(plan, statement.first_line, statement.indent, (finish_now_line(plan.names),))
-    plan.use(0 if statement.function else statement.first_line, "logger")
+    plan.use(statement.first_line, "logger")
+    if statement.function:  # its own event would be lost
+        plan.reserved.setdefault(statement.function, "around-finalize")
 
 
 def _splice(plan: Plan, line: int, indent: str, lines: tuple[str, ...]) -> None:
     plan.edits.append(Splice(line, line, tuple(indent + text for text in lines), START_RANK))
 
 
-def _note_start(plan: Plan, function: str, first_use: int, *more: str) -> None:
-    plan.use(first_use, "logger", "enabled", *more)
+def _note_start(plan: Plan, function: str, line: int, *more: str) -> None:
+    plan.use(line, "logger", "enabled", *more)
     mark = f"{plan.names.log} = {plan.names.logger}.{vocabulary.INITIALIZE}("
-    plan.sites.append(PlannedSite("lifecycle", function, "", "", 0, mark))
+    plan.sites.append(PlannedSite("lifecycle", function, "", "", 0, mark, line))
     plan.is_entry = True
     if function != MODULE:
         plan.reserved[function] = "entry-point"
 
 
 def _reserve_callers(plan: Plan) -> None:
-    """A decorated function around the start of tracing would be logged as having begun in 1970."""
-    names = {*plan.reserved, *plan.context.entry_calls}
-    grown = bool(names)
+    """A decorated function around the start of tracing would be logged as having begun in 1970, one around its end not
+    at all. A method is known by its name alone, whatever object it is called on."""
+    functions = {name for name in plan.reserved if "." not in name} | plan.context.entry_calls
+    methods = {name.rpartition(".")[2] for name in plan.reserved if "." in name}
+    grown = bool(functions or methods)
     while grown:
         grown = False
         for function in plan.facts.functions:
-            if function.qualname not in plan.reserved and any(call.name in names for call in function.calls):
+            called = {call.name for call in function.calls}
+            if function.qualname not in plan.reserved and (
+                not functions.isdisjoint(called) or not methods.isdisjoint(name.rpartition(".")[2] for name in called)
+            ):
                 plan.reserved[function.qualname] = "around-initialize"
-                names.add(function.name)
+                (functions if function.scope == "module" else methods).add(function.name)
                 grown = True
 
 
@@ -158,17 +180,69 @@ def _is_last(plan: Plan, guard: Guard) -> bool:
     return all(s.kind in ("definition", "guard") for s in plan.facts.statements if s.first_line > guard.end_line)
 
 
-def _wrap(plan: Plan, block: Block, before: tuple[str, ...], after: tuple[str, ...]) -> None:
-    """Move a block in, between the given lines at its old level."""
-    lines = [tuple(block.prefix + line for line in part) for part in (before, after)]
-    unit = plan.facts.indent_unit
-    plan.edits.append(Indent(block.first, block.last, block.prefix, unit, lines[0], lines[1], block.broken))
+# --- LibCST -----------------------------------------------------------------------------------------------------------
 
 
-def _put_first(plan: Plan, block: Block, lines: tuple[str, ...]) -> None:
-    """Put lines before a block; one that stands behind its header's colon gets a line of its own."""
-    if block.broken:
-        first = tuple(block.prefix + line for line in lines)
-        plan.edits.append(Indent(block.first, block.last, block.prefix, "", first, (), block.broken))
-    else:
-        _splice(plan, block.first, block.prefix, lines)
+def _statements(lines: tuple[str, ...]) -> list[cst.BaseStatement]:
+    import libcst as cst
+
+    return list(cst.parse_module("\n".join(lines) + "\n").body)
+
+
+def _block(body: cst.BaseSuite) -> cst.IndentedBlock:
+    """A suite as an indented block: ``if x: a; b`` has its statements on a line of their own then."""
+    import libcst as cst
+
+    if isinstance(body, cst.IndentedBlock):
+        return body
+    assert isinstance(body, cst.SimpleStatementSuite)
+    line = cst.SimpleStatementLine(body=body.body, trailing_whitespace=body.trailing_whitespace)
+    return cst.IndentedBlock(body=[line])
+
+
+def _wrap_guard(node: cst.CSTNode, before: int, start: tuple[str, ...], finish: tuple[str, ...]) -> cst.CSTNode:
+    """The guard with ``start`` after its first ``before`` statements, and the rest of its body in a ``try``."""
+    import libcst as cst
+
+    assert isinstance(node, cst.If)
+    block = _block(node.body)
+    kept, rest = block.body[:before], block.body[before:]
+    attempt = cst.Try(
+        body=cst.IndentedBlock(body=rest, footer=block.footer),
+        finalbody=cst.Finally(body=cst.IndentedBlock(body=_statements(finish))),
+    )
+    body = block.with_changes(body=[*kept, *_statements(start), attempt], footer=[])
+    return node.with_changes(body=body)
+
+
+def _put_first(node: cst.CSTNode, lines: tuple[str, ...]) -> cst.CSTNode:
+    """A block's statement with ``lines`` first in its body, behind the docstring."""
+    import libcst as cst
+
+    assert isinstance(node, (cst.If, cst.FunctionDef))
+    block = _block(node.body)
+    before: list[cst.BaseStatement] = []
+    after: list[cst.BaseStatement] = list(block.body)
+    first = after[0]
+    if isinstance(node, cst.FunctionDef) and isinstance(first, cst.SimpleStatementLine) and _is_docstring(first):
+        if len(first.body) == 1:
+            before = [after.pop(0)]
+        else:  # "doc"; x = 1
+            alone = first.body[0].with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
+            before = [first.with_changes(body=[alone], trailing_whitespace=cst.TrailingWhitespace())]
+            after[0] = first.with_changes(body=first.body[1:], leading_lines=[])
+    return node.with_changes(body=block.with_changes(body=[*before, *_statements(lines), *after]))
+
+
+def _is_docstring(line: cst.SimpleStatementLine) -> bool:
+    import libcst as cst
+
+    statement = line.body[0]
+    if not isinstance(statement, cst.Expr):
+        return False
+    value = statement.value
+    while isinstance(value, cst.ConcatenatedString):
+        if "b" in value.left.prefix or isinstance(value.left, cst.FormattedString):
+            return False
+        value = value.right
+    return isinstance(value, cst.SimpleString) and "b" not in value.prefix.lower()

@@ -1,20 +1,23 @@
 """Taking annotations out again: byte for byte where the file is as it was left, by structure where it was edited.
 
 By structure, whatever an annotation looks like goes (a decorator, a start, a finishing ``try``, the names that nothing
-uses any more); everything else, the user's edits included, stays.
+uses any more); everything else, the user's edits included, stays. Where nothing was edited, both ways give the same.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import tokenize
+from collections.abc import Iterable, Iterator
 
 from dfannotate import shapes
+from dfannotate.codemods import BLANK_ABOVE, BLANK_BELOW
 from dfannotate.edits import Edit, EditError, Indent, Splice, apply, first_difference, undo_all
-from dfannotate.facts import first_line, logical_end
+from dfannotate.facts import first_line as first_line_of
+from dfannotate.facts import is_docstring, logical_end
 from dfannotate.manifest import FileEntry
 from dfannotate.shapes import Names
-from dfannotate.source import Source, digest, parse_text
+from dfannotate.source import Source, digest, parse_text, split_lines
 
 
 def exact_text(source: Source, entry: FileEntry) -> str | None:
@@ -26,15 +29,25 @@ def exact_text(source: Source, entry: FileEntry) -> str | None:
 
 
 def structural_text(source: Source, entry: FileEntry) -> str:
-    """The text without annotations, found by their structure.
+    """The text without annotations, found by their structure: first the blocks that were moved to hold a region or an
+    event, then everything else.
 
     Raises ``EditError`` where the result would not be the program without its annotations."""
     names = Names(**{key: value for key, value in entry.names.items() if key in Names.__dataclass_fields__})
-    finder = _Finder(source, entry, names)
-    edits = list(finder.edits())
+    moved = _without(source, _BlockFinder(source, entry, names))
+    if moved != source.text:
+        tree = parse_text(moved)  # it was parsed to be compared
+        source = Source(source.path, moved, tree, source.encoding, source.bom, digest(source.encode(moved)))
+    return _without(source, _Finder(source, entry, names))
+
+
+def _without(source: Source, finder: _Searcher) -> str:
+    edits = finder.edits()
     if not edits:
         return source.text
     text, _ = apply(source, edits)
+    if not source.text.endswith(("\n", "\r")):  # then what stood last has lost its newline to an annotation below
+        text = text.removesuffix("\n").removesuffix("\r")
     try:
         tree = parse_text(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -42,127 +55,380 @@ def structural_text(source: Source, entry: FileEntry) -> str:
             f"{source.path}: taking the annotations out would leave a file that does not parse: {error}"
         ) from None
     expected = parse_text(source.text)
-    shapes.strip(expected, names, finder.lines.__contains__)
+    shapes.strip(expected, finder.names, finder.lines.__contains__)
     difference = first_difference(expected, tree)
     if difference is not None:
         raise EditError(f"{source.path}:{difference}: taking the annotations out would change the program")
     return text
 
 
-class _Finder:
-    """Finds what has to go, and notes the lines of it for the self-check."""
+class _Searcher:
+    """Finds what has to go, and notes the lines where it begins for the self-check."""
 
     def __init__(self, source: Source, entry: FileEntry, names: Names) -> None:
         self.source = source
         self.names = names
         self.introduced = frozenset(entry.introduced)
-        self.decorated = {site.function for site in entry.sites}
+        self.one_liners = [pair for undo in entry.undo for pair in _one_liners(undo.before)]
         self.lines: set[int] = set()
+        self.new: dict[int, tuple[int, tuple[str, ...]]] = {}
+        """First line of a stretch that changes -> its end (excluded), and what comes in its place."""
 
-    def edits(self) -> Iterator[Edit]:
-        yield from self._in_body(self.source.tree.body, "")
-        yield from self._unused_names()
+    def edits(self) -> list[Edit]:
+        raise NotImplementedError
 
-    def _in_body(self, body: list[ast.stmt], outer: str) -> Iterator[Edit]:
+    def _splices(self) -> list[Edit]:
+        splices: list[Splice] = []
+        for line, (end, texts) in sorted(self.new.items()):
+            if not splices or splices[-1].end <= line:  # else within a stretch that changes as a whole
+                splices.append(Splice(line, end, texts, stays=True))
+        return list(splices)
+
+    def _join(self, node: ast.stmt, marks: set[int]) -> bool:
+        """Put a block back on one line, where it is what ``apply`` made of such a line and nothing else: without the
+        annotations on the lines ``marks`` it is the same statement, with the same comments."""
+        if not self.one_liners or not marks:
+            return False
+        first, end = node.lineno, logical_end(node, self.source.lines) + 1
+        copy = _tree_of("".join(self.source.lines[first - 1 : end - 1]))
+        if copy is None:
+            return False
+        shapes.strip(copy, self.names, {line - first + 1 for line in marks}.__contains__)
+        comments = _comments(self.source.lines[first - 1 : end - 1])
+        for index, (before, tree) in enumerate(self.one_liners):
+            if first_difference(tree, copy) is None and comments == _comments(split_lines(before)):
+                del self.one_liners[index]
+                self.lines |= marks
+                self.new[first] = (end, tuple(line.rstrip("\r\n") for line in split_lines(before)))
+                return True
+        return False
+
+
+class _BlockFinder(_Searcher):
+    """Regions and events: what they hold moves one level out, by white space alone, as it was moved in."""
+
+    def __init__(self, source: Source, entry: FileEntry, names: Names) -> None:
+        super().__init__(source, entry, names)
+        self.wrapped = {site.function for site in entry.sites if site.kind in ("region", "event")}
+        self.blocks: list[Indent] = []
+
+    def edits(self) -> list[Edit]:
+        self._in_body(self.source.tree.body, "")
+        return [*self._splices(), *self.blocks]
+
+    def _in_body(self, body: list[ast.stmt], outer: str) -> None:
         for node in body:
-            if self._is_start_or_finish(node):
-                yield self._without(node)
-                continue
-            if shapes.is_wrapper(node, self.names):
-                yield from self._unwrapped(node)  # type: ignore[arg-type]
-            name = getattr(node, "name", "") if not isinstance(node, ast.ExceptHandler) else ""
-            inner = (
-                f"{outer}{name}." if isinstance(node, ast.ClassDef) else f"{outer}{name}.<locals>." if name else outer
-            )
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                yield from self._decorators(node, f"{outer}{name}")
+            inner = outer
+            if isinstance(node, ast.ClassDef):
+                inner = f"{outer}{node.name}."
+            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                inner = f"{outer}{node.name}.<locals>."
+                if self._in_function(node, outer + node.name):
+                    continue
             for field in ("body", "orelse", "finalbody"):
-                yield from self._in_body(getattr(node, field, None) or [], inner)
+                self._in_body(getattr(node, field, None) or [], inner)
             for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
-                yield from self._in_body(part.body, inner)
+                self._in_body(part.body, inner)
 
-    def _unwrapped(self, node: ast.Try | ast.With) -> Iterator[Edit]:
-        """The body of a ``try`` or ``with`` of ours one level out, without what stands around it."""
+    def _in_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, qualname: str) -> bool:
+        """Take the wrapper out of one function; whether that put the function back on one line."""
+        if "function" not in self.introduced and qualname not in self.wrapped:
+            return False
+        wrappers = [n for n in node.body if shapes.is_region(n, self.names) or shapes.is_event_try(n, self.names)]
+        starts = [n for n in node.body if shapes.is_event_start(n, self.names)]
+        if self._join(node, {n.lineno for n in (*wrappers, *starts)}):
+            return True
+        for start in starts:
+            self.lines.add(start.lineno)
+            self.new[start.lineno] = (logical_end(start, self.source.lines) + 1, ())
+        for wrapper in wrappers:
+            assert isinstance(wrapper, (ast.With, ast.Try))
+            self._unwrap(wrapper)
+        return False
+
+    def _unwrap(self, node: ast.With | ast.Try) -> None:
         lines = self.source.lines
-        first, last = first_line(node.body[0], lines), logical_end(node.body[-1], lines)
-        margin = _blank(lines[node.lineno - 1])
-        inner = _blank(lines[first - 1])
+        first, last = first_line_of(node.body[0], lines), logical_end(node.body[-1], lines)
+        if first == node.lineno:
+            raise EditError(
+                f"{self.source.path}:{node.lineno}: this block has its statements beside the colon; "
+                "put them on lines of their own, so that it can be taken out"
+            )
+        outer, inner = _blank_start(lines[node.lineno - 1]), _blank_start(lines[first - 1])
         self.lines.add(node.lineno)
-        yield Splice(node.lineno, node.lineno + 1)
-        yield Indent(first, last, margin, inner[len(margin) :], out=True)
+        header = node.items[-1].context_expr.end_lineno if isinstance(node, ast.With) else node.lineno
+        self.new[node.lineno] = ((header or node.lineno) + 1, ())
+        self.blocks.append(Indent(first, last, outer, inner[len(outer) :], out=True))
         if isinstance(node, ast.Try):
             end = logical_end(node.finalbody[-1], lines)
-            start = next(n for n in range(last + 1, end) if lines[n - 1].split("#")[0].strip() == "finally:")
+            keyword = next(n for n in range(last + 1, end) if lines[n - 1].lstrip().startswith("finally"))
             for handler in node.handlers:
-                start = min(start, handler.lineno)
+                keyword = min(keyword, handler.lineno)
                 self.lines.add(handler.body[0].lineno)
             self.lines.add(node.finalbody[0].lineno)
-            yield Splice(start, end + 1)
+            self.new[keyword] = (end + 1, ())
+
+
+class _Finder(_Searcher):
+    """Decorators, starts and finishes, and the names that nothing uses any more."""
+
+    def __init__(self, source: Source, entry: FileEntry, names: Names) -> None:
+        super().__init__(source, entry, names)
+        self.decorated = {site.function for site in entry.sites}
+        old = [(undo.before, tree) for undo in entry.undo if (tree := _tree_of(undo.before))]
+        self.shared_lines = [(text, tree) for text, tree in old if len(tree.body) > 1 and is_docstring(tree.body[0])]
+
+    def edits(self) -> list[Edit]:
+        self._in_body(self.source.tree.body, "")
+        self._unused_names()
+        return self._splices()
+
+    def _remove(self, node: ast.stmt) -> None:
+        self.lines.add(node.lineno)
+        self.new[node.lineno] = (logical_end(node, self.source.lines) + 1, ())
+
+    def _in_body(self, body: list[ast.stmt], outer: str) -> None:
+        names = self.names
+        for node in body:
+            if self._is_start_or_finish(node):
+                self._remove(node)
+                continue
+            if isinstance(node, (ast.If, ast.FunctionDef)) and self._join(node, self._marks(node)):
+                continue
+            inner = outer
+            if isinstance(node, ast.ClassDef):
+                inner = f"{outer}{node.name}."
+            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                inner = f"{outer}{node.name}.<locals>."
+                self._decorators(node, outer + node.name)
+                self._join_docstring(node.body)
+            if isinstance(node, ast.Try) and len(node.finalbody) == 1 and shapes.is_finish(node.finalbody[0], names):
+                self._unwrap(node)
+                blocks = [node.body, node.orelse]
+            else:
+                blocks = [getattr(node, field, None) or [] for field in ("body", "orelse", "finalbody")]
+            for block in blocks:
+                self._in_body(block, inner)
+            for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+                self._in_body(part.body, inner)
 
     def _is_start_or_finish(self, node: ast.stmt) -> bool:
         return (
             shapes.is_start(node, self.names)
-            or shapes.is_event_start(node, self.names)
+            or shapes.is_finish(node, self.names)
             or ("logger" in self.introduced and shapes.is_finish_now(node, self.names))
         )
 
-    def _decorators(self, node: ast.FunctionDef | ast.AsyncFunctionDef, qualname: str) -> Iterator[Edit]:
+    def _decorators(self, node: ast.FunctionDef | ast.AsyncFunctionDef, qualname: str) -> None:
         for decorator in node.decorator_list:
             further = isinstance(decorator, ast.Attribute) and not shapes.is_name(decorator.value, self.names.instance)
             ours = further or "instance" in self.introduced or qualname in self.decorated
             if ours and shapes.is_decorator(decorator, self.names):
                 self.lines.add(decorator.lineno)
-                yield Splice(decorator.lineno, (decorator.end_lineno or decorator.lineno) + 1)
+                self.new[decorator.lineno] = ((decorator.end_lineno or decorator.lineno) + 1, ())
 
-    def _without(self, node: ast.stmt) -> Splice:
-        self.lines.add(node.lineno)
-        return Splice(node.lineno, logical_end(node, self.source.lines) + 1)
+    # --- what was given another shape ---------------------------------------------------------------------------------
 
-    def _blank_lines(self, before: int, most: int) -> Iterator[Edit]:
-        """The blank lines that came with what stands at line ``before``."""
-        line = before
-        while line > 1 and before - line < most and not self.source.lines[line - 2].strip():
-            line -= 1
-        if line < before:
-            yield Splice(line, before)
+    def _marks(self, node: ast.If | ast.FunctionDef) -> set[int]:
+        marks: set[int] = set()
+        for inside in node.body:
+            if self._is_start_or_finish(inside):
+                marks.add(inside.lineno)
+            elif isinstance(inside, ast.Try) and shapes.is_finishing_try(inside, self.names):
+                marks |= {inside.lineno, inside.finalbody[0].lineno}
+        return marks
 
-    def _unused_names(self) -> Iterator[Edit]:
-        """The instance and the imports, where nothing that stays uses them."""
-        names = self.names
-        for node in self.source.tree.body:
+    def _join_docstring(self, body: list[ast.stmt]) -> None:
+        """Put statements back behind the docstring with which they shared a line."""
+        if len(body) < 3 or not is_docstring(body[0]) or not shapes.is_start(body[1], self.names):
+            return
+        for before, tree in self.shared_lines:
+            together = [body[0], *body[2 : len(tree.body) + 1]]
+            first, end = body[0].lineno, logical_end(together[-1], self.source.lines) + 1
+            comments = _comments(self.source.lines[first - 1 : end - 1])
+            same = first_difference(tree, ast.Module(together, [])) is None
+            if same and comments == _comments(split_lines(before)):
+                self.lines.add(body[1].lineno)
+                self.new[first] = (end, tuple(line.rstrip("\r\n") for line in split_lines(before)))
+
+    def _unwrap(self, node: ast.Try) -> None:
+        """Take ``try:`` and ``finally:`` away and move what stands between them back to the left, comments included."""
+        lines, finish = self.source.lines, node.finalbody[0]
+        finish_end = logical_end(finish, lines)
+        self.lines.update((node.lineno, finish.lineno))
+        outer = _blank_start(lines[node.lineno - 1])
+        last = max([*node.body, *node.orelse, *(s for h in node.handlers for s in h.body)], key=lambda s: s.lineno)
+        below = logical_end(last, lines) + 1
+        finally_line = next(
+            (n for n in range(below, finish.lineno + 1) if lines[n - 1].lstrip().startswith("finally")), 0
+        )
+        inner_line = first_line_of(node.body[0], lines)
+        if not finally_line or inner_line == node.lineno or finally_line == finish.lineno:
+            raise EditError(
+                f"{self.source.path}:{node.lineno}: the try around this block has its statements beside the colon; "
+                "put them on lines of their own, so that it can be taken out"
+            )
+        inner = _blank_start(lines[inner_line - 1])
+        for number in range(finally_line, finish_end + 1):
+            text = lines[number - 1].strip()
+            self.new[number] = (number + 1, (outer + text,) if text.startswith("#") else ())
+        if node.handlers:
+            return  # the user's own handlers: only the end of it is ours
+        comment = lines[node.lineno - 1].partition("#")
+        self.new[node.lineno] = (node.lineno + 1, (outer + "#" + comment[2].rstrip("\r\n"),) if comment[1] else ())
+        movable = self._indented_lines()
+        for number in range(node.lineno + 1, finally_line):
+            text = lines[number - 1].rstrip("\r\n")
+            if number in movable and text.startswith(inner):
+                self.new.setdefault(number, (number + 1, (outer + text[len(inner) :],)))
+
+    def _indented_lines(self) -> frozenset[int]:
+        """Lines whose white space is that of their block, and so was moved along when LibCST indented the block.
+
+        Not those are that begin inside a string or behind a backslash; nor, in a bracket or as a comment, those that
+        stand further to the left than their block does. Comments at the end of a block belong to it up to the last
+        that is indented as the block is, then to the block around it."""
+        lines = self.source.lines
+        found: set[int] = set()
+        indents, closed = [""], list[str]()
+        between: list[int] = []
+        inside = False
+
+        def settle() -> None:
+            for indent in [*closed, indents[-1]]:
+                fitting = [number for number in between if lines[number - 1].startswith(indent)]
+                found.update(fitting)
+                between[:] = [number for number in between if number > max(fitting, default=0)]
+            closed.clear()
+            between.clear()
+
+        supply = (line.rstrip("\r\n") + "\n" for line in lines)
+        try:
+            for token in tokenize.generate_tokens(lambda: next(supply, "")):
+                number = token.start[0]
+                if token.type == tokenize.INDENT:
+                    indents.append(token.string)
+                elif token.type == tokenize.DEDENT:
+                    closed.append(indents.pop())
+                elif token.type == tokenize.NEWLINE:
+                    inside = False
+                elif token.type == tokenize.NL:
+                    if not inside:
+                        between.append(number)
+                    elif number < len(lines) and lines[number].startswith(indents[-1]):
+                        found.add(number + 1)
+                elif token.type != tokenize.COMMENT and not inside:
+                    settle()
+                    inside = True
+                    found.add(number)
+        except (tokenize.TokenError, SyntaxError) as error:
+            raise EditError(f"{self.source.path}: cannot be split into tokens ({error})") from None
+        return frozenset(found)
+
+    # --- names --------------------------------------------------------------------------------------------------------
+
+    def _unused_names(self) -> None:
+        """The instance and the imports, where nothing that stays uses them, and the blank lines that came with them."""
+        names, body = self.names, self.source.tree.body
+        for node in body:
             if shapes.is_event_class(node, names):
-                yield self._without(node)
-                yield from self._blank_lines(node.lineno, 2)
+                self._remove(node)
+                for line in (node.lineno - 1, node.lineno - 2):
+                    if line > 0 and not self.source.lines[line - 1].strip():
+                        self.new[line] = (line + 1, ())
         used = {
-            node.id: True
-            for statement in self.source.tree.body
+            node.id
+            for statement in body
             if not shapes.is_instance(statement, names)
             for node in _names_outside(statement, self.lines)
         }
-        gone: set[int] = set()
-        for node in self.source.tree.body:
+        ours = {getattr(names, field) for field in self.introduced if field in Names.__dataclass_fields__}
+        ours |= set(names.every_instance()) - {names.instance}
+        imports: list[ast.stmt] = []
+        instances: list[ast.stmt] = []
+        for node in body:
             if shapes.is_instance(node, names):
                 assert isinstance(node, ast.Assign)
                 name = getattr(node.targets[0], "id", "")
-                if name == names.instance and "instance" not in self.introduced:
-                    continue
-                if name in used:
-                    used[names.function] = True
-                else:
-                    gone.add(node.lineno)
-                    yield self._without(node)
-        for node in self.source.tree.body:
+                if name in ours - used:
+                    instances.append(node)
+                elif name in used:
+                    used.add(names.function)
+        for node in body:
             if shapes.is_import(node, names):
                 assert isinstance(node, (ast.Import, ast.ImportFrom))
-                local = [alias.asname or alias.name for alias in node.names]
-                ours = {getattr(names, field) for field in self.introduced}
-                if all(name in ours and name not in used for name in local):
-                    yield self._without(node)
-                    lines = self.source.lines
-                    after = logical_end(node, lines) + 1
-                    # The blank line between the import and the instance came with them.
-                    if after + 1 in gone and not lines[after - 1].strip():
-                        yield Splice(after, after + 1)
+                if all((alias.asname or alias.name) in ours - used for alias in node.names):
+                    imports.append(node)
+        for node in (*imports, *instances):
+            self._remove(node)
+        self._blank_lines(imports, instances)
+
+    def _blank_lines(self, imports: list[ast.stmt], instances: list[ast.stmt]) -> None:
+        lines, body = self.source.lines, self.source.tree.body
+        gone = sorted([*imports, *instances], key=lambda node: node.lineno)
+        if not gone:
+            return
+        spans = [(first_line_of(node, lines), logical_end(node, lines)) for node in body]
+
+        def remove_blank(numbers: Iterable[int]) -> None:
+            for number in numbers:
+                free = not any(first <= number <= last for first, last in spans)
+                if free and number not in self.new and not lines[number - 1].strip():
+                    self.new[number] = (number + 1, ())
+                    return
+
+        for instance in instances:
+            above = [last for first, last in spans if first < instance.lineno]
+            import_ends = [logical_end(node, lines) for node in imports if node.lineno < instance.lineno]
+            low = max(import_ends, default=max(above, default=0))
+            remove_blank(range(instance.lineno - 1, low, -1))
+        if BLANK_ABOVE in self.introduced and is_docstring(body[0]):
+            remove_blank(range(gone[0].lineno - 1, spans[0][1], -1))
+        elif BLANK_BELOW in self.introduced:
+            start = logical_end(gone[-1], lines) + 1
+            blocks = [
+                first for (first, _), node in zip(spans, body, strict=True) if first >= start and hasattr(node, "body")
+            ]
+            remove_blank(range(start, min(blocks, default=len(lines) + 1)))
+
+
+def _one_liners(text: str) -> Iterator[tuple[str, ast.Module]]:
+    """The compound statements of a stretch that have their body beside the colon, each with its lines."""
+    tree = _tree_of(text)
+    lines, indent = split_lines(text), _blank_start(text)
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, (ast.If, ast.FunctionDef, ast.AsyncFunctionDef)):
+            header = lines[node.body[0].lineno - 1][len(indent) :].encode()[: node.body[0].col_offset]
+            if not header.strip() or is_docstring(node.body[0]):
+                continue
+            one = "".join(lines[node.lineno - 1 : logical_end(node, lines)])
+            alone = _tree_of(one)
+            if alone is not None and len(alone.body) == 1:
+                yield one, alone
+
+
+def _tree_of(text: str) -> ast.Module | None:
+    """The tree of statements that may stand indented; None where ``text`` is not all of them."""
+    indent = _blank_start(text)
+    lines = (line[len(indent) :] if line.startswith(indent) else line for line in split_lines(text))
+    try:
+        tree = parse_text("".join(lines))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return tree if tree.body else None
+
+
+def _comments(lines: list[str]) -> list[str]:
+    supply = iter(lines)
+    try:
+        tokens = list(tokenize.generate_tokens(lambda: next(supply, "")))
+    except (tokenize.TokenError, SyntaxError):
+        return []
+    return [token.string.rstrip() for token in tokens if token.type == tokenize.COMMENT]
+
+
+def _blank_start(text: str) -> str:
+    return text[: len(text) - len(text.lstrip(" \t\f"))]
 
 
 def _names_outside(statement: ast.stmt, lines: set[int]) -> Iterator[ast.Name]:
@@ -176,7 +442,3 @@ def _names_outside(statement: ast.stmt, lines: set[int]) -> Iterator[ast.Name]:
         if isinstance(node, ast.Name):
             yield node
         stack.extend(ast.iter_child_nodes(node))
-
-
-def _blank(line: str) -> str:
-    return line[: len(line) - len(line.lstrip(" \t\f"))]

@@ -290,6 +290,8 @@ def is_compiler(name: str) -> bool:
 
 def _by_use(function: FunctionFacts, module: ModuleFacts) -> str | None:
     """What the rest of the module does with the function by name, or with its class."""
+    if any(is_compiler(d) for klass in module.classes if klass.qualname == function.owner for d in klass.decorators):
+        return "compiled"
     names = {function.name, function.owner.rpartition(".")[2]} - {""}
     if function.name in module.looked_at:
         return "introspected"

@@ -16,6 +16,7 @@ import sysconfig
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 
 def trees() -> dict[str, Path]:
@@ -61,6 +62,12 @@ def dfannotate(*arguments: str) -> tuple[int, dict[str, object], str]:
     return result.returncode, json.loads(result.stdout), result.stderr
 
 
+def items(result: dict[str, object], key: str) -> list[Any]:
+    value = result[key]
+    assert isinstance(value, list)
+    return value
+
+
 def try_tree(name: str, origin: Path, folder: Path) -> list[str]:
     """The faults found in one tree; prints what was seen."""
     number = copy_sources(origin, folder)
@@ -73,12 +80,11 @@ def try_tree(name: str, origin: Path, folder: Path) -> list[str]:
     _, first, _ = dfannotate("apply", *names)
     took = time.perf_counter() - started
     annotated = contents(folder)
-    errors = first["errors"]
-    assert isinstance(errors, list)
+    errors = items(first, "errors")
     unparsable = [error for error in errors if not is_source(folder / error["path"])]
     faults += [f"{error['path']}: {error['message']}" for error in errors if error not in unparsable]
     changed = sum(annotated[path] != before[path] for path in before)
-    functions = sum(len(file["sites"]) for file in first["files"])  # type: ignore[attr-defined]
+    functions = sum(len(file["sites"]) for file in items(first, "files"))
     print(
         f"{name}: {number} files, {changed} annotated ({functions} sites), {len(unparsable)} cannot be parsed,"
         f" {took:.1f} s",
@@ -87,14 +93,14 @@ def try_tree(name: str, origin: Path, folder: Path) -> list[str]:
     for error in unparsable:
         print(f"  reported: {error['path']}:{error['line']}: {error['message']}")
     _, second, _ = dfannotate("apply", *names)
-    faults += [f"{path}: the second apply changed it" for path in second["changed"]]  # type: ignore[attr-defined]
+    faults += [f"{path}: the second apply changed it" for path in items(second, "changed")]
     faults += [
         f"{path}: bytes differ after the second apply"
         for path, data in contents(folder).items()
         if data != annotated[path]
     ]
     _, third, _ = dfannotate("revert", str(folder))
-    faults += [f"{error['path']}: {error['message']}" for error in third["errors"]]  # type: ignore[attr-defined]
+    faults += [f"{error['path']}: {error['message']}" for error in items(third, "errors")]
     faults += [
         f"{path}: not the same bytes after revert" for path, data in contents(folder).items() if data != before[path]
     ]

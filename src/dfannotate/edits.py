@@ -12,13 +12,19 @@ import ast
 import bisect
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from typing import TYPE_CHECKING
 
 from dfannotate.manifest import Undo
 from dfannotate.shapes import Names, strip
 from dfannotate.source import Source, parse_text, split_lines
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    Change = Callable[[cst.CSTNode], cst.CSTNode]
 
 
 class EditError(Exception):
@@ -28,12 +34,14 @@ class EditError(Exception):
 @dataclass(frozen=True)
 class Splice:
     """Lines ``line`` to ``end`` (1-based, ``end`` excluded; equal for an insertion) become ``lines``, given without
-    newlines. Insertions at one line stand in the order of ``rank``."""
+    newlines. Insertions at one line stand in the order of ``rank``. With ``stays``, the lines have their final margin,
+    whatever moves around them."""
 
     line: int
     end: int
     lines: tuple[str, ...] = ()
     rank: int = 0
+    stays: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,7 +68,8 @@ class Rewrite:
     """The text from ``line`` and ``column`` to ``end_line`` and ``end_column`` becomes ``text``, a part of a line.
 
     Lines are 1-based, columns 0-based and in characters. A call is changed by what is put around its parts, so that a
-    call in the arguments of another is changed beside it. What is put in at one place stands in the order of ``rank``."""
+    call in the arguments of another is changed beside it. What is put in at one place stands in the order of
+    ``rank``."""
 
     line: int
     column: int
@@ -70,7 +79,18 @@ class Rewrite:
     rank: int = 0
 
 
-Edit = Splice | Indent | Rewrite
+@dataclass(frozen=True)
+class Reshape:
+    """The compound statement whose keyword stands on ``line`` and whose lines are ``first_line`` to ``end_line``
+    becomes ``change(node)``, a function of its LibCST node, with all other edits in it already made."""
+
+    line: int
+    first_line: int
+    end_line: int
+    change: Change
+
+
+Edit = Splice | Indent | Rewrite | Reshape
 
 
 @dataclass(frozen=True)
@@ -109,6 +129,9 @@ def apply(source: Source, edits: Sequence[Edit]) -> tuple[str, tuple[Hunk, ...]]
 
 def _sorted_stretches(source: Source, edits: Sequence[Edit]) -> list[_Stretch]:
     stretches = sorted(_Stretches(source, edits).all(), key=lambda s: (s.start, s.order))
+    for reshape in edits:
+        if isinstance(reshape, Reshape):
+            stretches = _reshaped(source, reshape, stretches)
     for before, after in itertools.pairwise(stretches):
         if after.start < before.end:
             line = bisect.bisect_right(_line_starts(source.lines), after.start)
@@ -216,7 +239,7 @@ def first_difference(old: ast.AST, new: ast.AST) -> int | None:
                 continue
             if isinstance(x, ast.AST) and isinstance(y, ast.AST):
                 stack.append((x, y))
-            elif x.__class__ is list and y.__class__ is list:
+            elif isinstance(x, list) and isinstance(y, list):
                 if len(x) != len(y):
                     return next((n.lineno for n in y[len(x) :] if hasattr(n, "lineno")), getattr(b, "lineno", 1))
                 for one, two in zip(x, y, strict=True):
@@ -242,9 +265,9 @@ class _Stretch:
     text: str
 
 
-_AFTER, _BEFORE, _LINES, _MARGIN, _PART = range(5)
-"""What is put in at one offset, in this order: what closes the block above, what opens one, lines, white space, parts
-of a line."""
+_AFTER, _BEFORE, _LINES, _SHAPE, _MARGIN, _PART = range(6)
+"""What is put in at one offset, in this order: what closes the block above, what opens one, lines, statements of
+another shape, white space, parts of a line."""
 
 
 def _line_starts(lines: Sequence[str]) -> list[int]:
@@ -265,10 +288,11 @@ class _Stretches:
             (e for e in edits if isinstance(e, Indent)), key=lambda b: (b.first, -b.last, len(b.prefix))
         )
         self._inside_strings: set[int] | None = None
+        self.replaced = {line for splice in self.splices for line in range(splice.line, splice.end)}
 
     def all(self) -> Iterable[_Stretch]:
         for splice in self.splices:
-            around = self._around(splice.line, splice.line)
+            around = [] if splice.stays else self._around(splice.line, splice.line)
             text = "".join(self._moved(line, around) + self._newline(splice.line) for line in splice.lines)
             yield self._whole_lines(splice.line, splice.end, (_LINES, splice.rank), text)
         for depth, block in enumerate(self.blocks):
@@ -313,9 +337,11 @@ class _Stretches:
         """Lines put in before ``line``; behind a last line that has no newline, the new last line has none either."""
         start = self.starts[min(line, len(self.starts)) - 1]
         stop = self.starts[min(end, len(self.starts)) - 1]
-        if text and line == len(self.lines) + 1 and self.lines and not self.lines[-1].endswith(("\n", "\r")):
+        open_end = bool(self.lines) and not self.lines[-1].endswith(("\n", "\r"))
+        if text and open_end and end == len(self.lines) + 1:
             newline = self._newline(line)
-            text = newline + text[: len(text) - len(newline)]
+            text = text[: len(text) - len(newline)]
+            text = newline + text if line == end else text
         return _Stretch(start, stop, order, text)
 
     def _break(self, block: Indent, lines: list[str], newline: str) -> _Stretch:
@@ -328,7 +354,7 @@ class _Stretches:
 
     def _margins(self, block: Indent, depth: int) -> Iterable[_Stretch]:
         """The white space that moves the lines of a block."""
-        strings = self._string_lines()
+        strings = self._string_lines() | self.replaced
         for number in range(block.first + bool(block.broken), block.last + 1):
             line = self.lines[number - 1]
             if number in strings or not line.startswith(block.prefix) or not line.strip():
@@ -354,6 +380,46 @@ class _Stretches:
                 else:
                     stack.extend(ast.iter_child_nodes(node))
         return self._inside_strings
+
+
+def _reshaped(source: Source, reshape: Reshape, stretches: Sequence[_Stretch]) -> list[_Stretch]:
+    """The stretches with those in the statement taken together, and its shape changed by LibCST.
+
+    Raises ``EditError`` where LibCST does not parse the statement, or would not give all of it back."""
+    import libcst as cst
+
+    starts = _line_starts(source.lines)
+    start, end = starts[reshape.first_line - 1], starts[reshape.end_line]
+    inside = [s for s in stretches if start <= s.start and s.end <= end and not s.start == s.end == end]
+    inside = [s for s in inside if not (s.start == s.end == start and s.order[0] in (_AFTER, _BEFORE, _LINES))]
+    others = [s for s in stretches if s not in inside]
+    parts, position, line = list[str](), start, reshape.line - reshape.first_line + 1
+    for stretch in inside:
+        parts += (source.text[position : stretch.start], stretch.text)
+        position = stretch.end
+        if stretch.start < starts[reshape.line - 1] or stretch.end == stretch.start == starts[reshape.line - 1]:
+            line += stretch.text.count("\n") - source.text[stretch.start : stretch.end].count("\n")
+    text = "".join([*parts, source.text[position:end]])
+    # LibCST drops form feeds before a statement, so the first line's are kept aside.
+    feeds = text[: len(text) - len(text.lstrip("\f"))]
+    text = text[len(feeds) :]
+    found = re.search(r"\r\n|\r|\n", text)
+    newline = found.group() if found else source.newline
+    # What stands indented is parsed under a header of its own, which is taken off again.
+    header = f"if 1:{newline}" if text[:1] in (" ", "\t") else ""
+    # What is indented as the file is indents anew as the file does; any other block keeps its own white space.
+    config = cst.PartialParserConfig(default_indent=source.indent_unit)
+    try:
+        module = cst.parse_module(header + text, config)
+    except (cst.ParserSyntaxError, RecursionError) as error:
+        raise EditError(f"{source.path}:{reshape.first_line}: LibCST cannot parse this statement ({error})") from None
+    new = _transform(module, line + bool(header), reshape.change).code
+    if new.count("\f") != text.count("\f"):
+        raise EditError(
+            f"{source.path}:{reshape.first_line}: a form feed within this statement would be lost; remove it"
+        )
+    whole = _Stretch(start, end, (_SHAPE, 0), feeds + new[len(header) :])
+    return sorted([*others, whole], key=lambda s: (s.start, s.order))
 
 
 def _growth(source: Source, stretches: Sequence[_Stretch]) -> Iterable[tuple[int, int, int]]:
@@ -398,10 +464,13 @@ def _line_end(starts: Sequence[int], stretch: _Stretch) -> int:
 
 
 def _trimmed(lines: Sequence[str], hunk: Hunk) -> Hunk:
-    """The hunk without the lines that begin and end it unchanged."""
+    """The hunk without the lines that begin and end it unchanged; all of it where it changes from the first line on,
+    which happens to one-line statements: ``revert`` knows them by their whole text."""
     old, new = lines[hunk.start - 1 : hunk.end - 1], hunk.lines
     shortest = min(len(old), len(new))
     head = next((i for i in range(shortest) if old[i] != new[i]), shortest)
+    if not head:
+        return hunk
     tail = next((i for i in range(shortest - head) if old[-1 - i] != new[-1 - i]), shortest - head)
     return Hunk(hunk.start + head, hunk.end - tail, new[head : len(new) - tail])
 
@@ -426,3 +495,34 @@ def _diff_line(mark: str, line: str) -> str:
     if line.endswith("\n"):
         return mark + line
     return f"{mark}{line}\n\\ No newline at end of file\n"
+
+
+def _transform(module: cst.Module, line: int, change: Change) -> cst.Module:
+    """The module with the compound statement on ``line`` changed."""
+    import libcst as cst
+    from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
+
+    class Transformer(cst.CSTTransformer):
+        METADATA_DEPENDENCIES = (PositionProvider,)
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.target: cst.CSTNode | None = None
+
+        def on_visit(self, node: cst.CSTNode) -> bool:
+            if self.target is None and isinstance(node, cst.BaseCompoundStatement):  # at most one begins on a line
+                place = self.get_metadata(PositionProvider, node)
+                if isinstance(place, CodeRange) and place.start.line == line:
+                    self.target = node
+            return True
+
+        def on_leave(  # type: ignore[override]
+            self, original_node: cst.CSTNode, updated_node: cst.CSTNode
+        ) -> cst.CSTNode:
+            return change(updated_node) if original_node is self.target else updated_node
+
+    transformer = Transformer()
+    result = MetadataWrapper(module, unsafe_skip_copy=True).visit(transformer)
+    if transformer.target is None:
+        raise EditError(f"no compound statement begins at line {line} of its chunk")
+    return result

@@ -64,8 +64,16 @@ _ENVIRONMENT = frozenset(
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _WITHS = (ast.With, ast.AsyncWith)
+_CAPTURES: tuple[type[ast.AST], ...] = (
+    ast.MatchAs,
+    ast.MatchStar,
+    ast.MatchMapping,
+    *(kind for name in ("TypeVar", "ParamSpec", "TypeVarTuple") if (kind := getattr(ast, name, None))),
+)
+"""Patterns and type parameters (from Python 3.12 on): they bind a name that the tree holds as a string."""
+
 _PLACEHOLDER_RAISES = frozenset({"NotImplementedError", "NotImplemented"})
-_TAKEN = re.compile(r"_?dft|_?DFT|atexit")
+_TAKEN = re.compile(r"_?(?:dft|DFT|atexit)")
 
 
 @dataclass(frozen=True)
@@ -122,6 +130,8 @@ class FunctionFacts:
     frame_depth: int
     """How many frames above its own the function looks at; 0 where it looks at none."""
     is_recursive: bool
+    is_continued: bool
+    """A backslash stands before ``def``, at the end of the line above."""
 
     @property
     def first_parameter(self) -> str:
@@ -183,8 +193,8 @@ class TracerNames:
 
 @dataclass(frozen=True)
 class MpiStatement:
-    """A statement that starts MPI, ends it, or sets up its world, with the function it stands in directly ("" for the
-    module). ``direct`` tells that no other block lies between; ``alone`` that no other statement shares its lines."""
+    """A statement that starts MPI, ends it, or sets up its world, with the qualified name of what it stands in (``""``
+    for the module). ``direct``: no other block lies between. ``alone``: no other statement shares its lines."""
 
     what: Literal["init", "finalize", "world"]
     function: str
@@ -301,8 +311,10 @@ class _Context:
         "calls",
         "frames",
         "klass",
+        "levels",
         "loop",
         "name",
+        "outer",
         "owner",
         "qualname",
         "recursive",
@@ -322,17 +334,24 @@ class _Context:
         klass: _Class | None = None,
         self_name: str = "",
     ) -> None:
-        self.scope = scope
+        self.scope: Scope = scope
         self.name = name
         self.qualname = outer.inner_name(name) if outer else ""
         self.stands_in: Scope = outer.scope if outer else "module"
         self.owner = outer.qualname if outer else ""
         self.klass = klass
         self.self_name = self_name
+        self.outer = outer
         self.calls: list[tuple[str, int]] = []
+        self.levels: list[tuple[str, int]] = []
+        """Calls that may be given a stack level, if they are what they look like, and what they would look at."""
         self.statements = 0
         self.loop = self.withs = self.yields = self.recursive = False
         self.frames = self.backs = 0
+
+    def depth(self) -> int:
+        """How many frames above its own the scope looks at."""
+        return DEEP if self.backs and self.loop else self.frames + self.backs
 
     def inner_name(self, name: str) -> str:
         """The ``__qualname__`` of a definition in this scope."""
@@ -366,12 +385,14 @@ class _Walk:
         self.initialize_lines: list[int] = []
         # Whether any name could meet ours is asked of the text once; only then are identifiers compared.
         self.has_form_feed = "\f" in source.text
-        self.watch_names = bool(_TAKEN.search(source.text))
+        # Outside ASCII a name may be spelt in characters that Python takes for the same letters.
+        self.watch_names = not source.text.isascii() or bool(_TAKEN.search(source.text))
 
     def run(self) -> ModuleFacts:
         body = self.source.tree.body
         module = _Context("module")
         self._scan(body, module)
+        self._resolve_calls()
         statements = self._statements(body, top=True)
         return ModuleFacts(
             path=self.source.path,
@@ -449,8 +470,9 @@ class _Walk:
                     self._take([node.arg])
                 elif isinstance(node, ast.ExceptHandler) and node.name:
                     self._take([node.name])
-                elif isinstance(node, ast.alias):
-                    self._take([node.asname or node.name])
+                elif isinstance(node, _CAPTURES):
+                    captured = getattr(node, "name", None) or getattr(node, "rest", None)
+                    self._take([captured] if captured else [])
             for value in node.__dict__.values():
                 if isinstance(value, expression):
                     push(value)
@@ -458,6 +480,19 @@ class _Walk:
                     for item in value:
                         if isinstance(item, expression):
                             push(item)
+
+    def _resolve_calls(self) -> None:
+        """What functions call, and so which look at frames: only now are all imports known, wherever they stand. A
+        function is on the stack when one within it runs."""
+        for _, context in reversed(self.functions):
+            context.calls = [(resolve(name, self.imports), line) for name, line in context.calls]
+            looks = [FRAME_CALLS.get(name, 0) for name, _ in context.calls]
+            looks += [depth for name, depth in context.levels if resolve(name, self.imports) == "warnings.warn"]
+            context.frames = max([context.frames, *looks])
+            depth, outer = context.depth(), context.outer
+            while outer and depth:
+                outer.frames = max(outer.frames, depth)
+                outer = outer.outer
 
     def _take(self, names: Iterable[str]) -> None:
         if self.watch_names:
@@ -471,6 +506,7 @@ class _Walk:
         every += [argument for argument in (arguments.vararg, arguments.kwarg) if argument]
         around += [argument.annotation for argument in every if argument.annotation]
         around += [node.returns] if node.returns else []
+        around += getattr(node, "type_params", ())
         self._scan(around, outer)
         self._take(argument.arg for argument in every)
         klass = outer.klass if outer.scope == "class" else None
@@ -487,7 +523,7 @@ class _Walk:
 
     def _enter_class(self, node: ast.ClassDef, outer: _Context) -> None:
         self._take([node.name])
-        self._scan([*node.decorator_list, *node.bases, *node.keywords], outer)
+        self._scan([*node.decorator_list, *node.bases, *node.keywords, *getattr(node, "type_params", ())], outer)
         klass = _Class(outer.inner_name(node.name))
         self.classes.append((node, klass))
         for base in node.bases:
@@ -531,16 +567,22 @@ class _Walk:
         last = name.rpartition(".")[2]
         if last == vocabulary.INITIALIZE:
             self.initialize_lines.append(node.lineno)
-        depth = FRAME_CALLS.get(resolve(name, self.imports), 0 if last in ("_getframe", "currentframe") else None)
-        if depth is not None:
-            if last == "_getframe" and node.args:
-                depth = _integer(node.args[0])
+        if last in ("_getframe", "currentframe"):
+            depth = _integer(node.args[0]) if node.args and last == "_getframe" else 0
             context.frames = max(context.frames, depth)
+        if last == "warn" and len(node.args) > 2:
+            context.levels.append((name, _integer(node.args[2]) - 1))
         for keyword in node.keywords:
             if keyword.arg in ("stacklevel", "stack_level"):
                 context.frames = max(context.frames, _integer(keyword.value) - 1)
-        if last in ("setattr", "delattr") and name == last and node.args:
+        of_object = last == "__setattr__" and len(node.args) > 2 and context.name != "__setattr__"
+        if of_object or (name in ("setattr", "delattr") and node.args):
             self._set_by_name(node.args, context)
+        elif last in _ATTRIBUTE_SETTERS and isinstance(node.func, ast.Attribute):
+            given = [keyword.value for keyword in node.keywords if keyword.arg == "name"]
+            target = ast.Name(context.self_name, ast.Load()) if _is_super(node.func.value) else node.func.value
+            if context.name not in _ATTRIBUTE_SETTERS:
+                self._set_by_name([target, *(node.args[:1] or given)], context)
         elif last == "vars" and node.args and _is_self(node.args[0], context) and context.klass:
             context.klass.sets = True
         if context.scope == "function" and last == context.name:
@@ -590,9 +632,7 @@ class _Walk:
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, context: _Context) -> FunctionFacts:
         body = node.body[1:] if is_docstring(node.body[0]) else node.body
         text = self.lines[node.lineno - 1]
-        calls = tuple(
-            Call(resolve(name, self.imports), line) for name, line in sorted(context.calls, key=_line_of_call)
-        )
+        calls = tuple(Call(name, line) for name, line in sorted(context.calls, key=_line_of_call))
         return FunctionFacts(
             qualname=context.qualname,
             name=node.name,
@@ -614,9 +654,14 @@ class _Walk:
             has_loop=context.loop,
             has_with=context.withs,
             has_docstring=body is not node.body,
-            frame_depth=DEEP if context.backs and context.loop else context.frames + context.backs,
+            frame_depth=context.depth(),
             is_recursive=context.recursive,
+            is_continued=self._is_continued(node.lineno),
         )
+
+    def _is_continued(self, line: int) -> bool:
+        """Whether a backslash joins the line to the one above it."""
+        return line > 1 and self.lines[line - 2].rstrip("\r\n").endswith("\\")
 
     def _decorator(self, node: ast.expr) -> str:
         """The decorator's resolved name, that of its callee for ``@retry(3)``; ``UNNAMED`` for any other expression."""
@@ -725,6 +770,7 @@ class _Walk:
         column = _char_column(text, body[0].col_offset) if first == body[0].lineno else len(_blank_start(text))
         prefix, broken = text[:column], 0
         movable = not (self.has_form_feed and any("\f" in line for line in self.lines[first - 1 : last]))
+        movable = movable and not self._is_continued(first)
         if prefix.strip(" \t\f"):
             prefix, broken = indent + self.source.indent_unit, column
         if after is not None and first <= (after.end_lineno or 0):
@@ -734,15 +780,24 @@ class _Walk:
     def _tracer(self, body: list[ast.stmt]) -> TracerNames:
         logger = function = enabled = instance = category = ""
         import_line = instance_line = 0
+        if vocabulary.MODULE not in self.tracer_modules:
+            return TracerNames()
+        rebound = _names_bound_elsewhere(self.source.tree)
+        defined = False
         for node in body:
+            defined |= isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
             if isinstance(node, ast.ImportFrom) and not node.level and node.module == vocabulary.MODULE:
                 for alias in node.names:
                     local = alias.asname or alias.name
-                    if alias.name == vocabulary.LOGGER:
-                        logger = logger or local
-                    elif alias.name == vocabulary.FUNCTION:
+                    if local in rebound:
+                        continue
+                    if alias.name == vocabulary.FUNCTION:
                         function = function or local
                         import_line = logical_end(node, self.lines)
+                    elif defined:  # what stands above may be called before this import
+                        continue
+                    elif alias.name == vocabulary.LOGGER:
+                        logger = logger or local
                     elif alias.name == vocabulary.ENABLED:
                         enabled = enabled or local
             elif isinstance(node, ast.Assign) and function and not instance:
@@ -753,6 +808,9 @@ class _Walk:
                     and value.func.id == function
                     and len(node.targets) == 1
                     and isinstance(node.targets[0], ast.Name)
+                    and node.targets[0].id not in rebound
+                    # A class would read a private name as one of its own.
+                    and not re.match(r"__(?!.*__$)", node.targets[0].id)
                 ):
                     instance = node.targets[0].id
                     instance_line = logical_end(node, self.lines)
@@ -761,20 +819,24 @@ class _Walk:
                         category = given[0].value
         return TracerNames(logger, function, enabled, instance, category, import_line, instance_line)
 
-    def _mpi(self, body: list[ast.stmt], function: str, *, direct: bool) -> Iterable[MpiStatement]:
+    def _mpi(
+        self, body: list[ast.stmt], function: str, *, direct: bool, in_class: bool = False
+    ) -> Iterable[MpiStatement]:
         for index, node in enumerate(body):
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                yield from self._mpi(node.body, node.name, direct=True)
-                continue
-            if isinstance(node, ast.ClassDef):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                name = (
+                    f"{function}{'' if in_class or not function else '.<locals>'}{'.' if function else ''}{node.name}"
+                )
+                is_class = isinstance(node, ast.ClassDef)
+                yield from self._mpi(node.body, name, direct=not is_class, in_class=is_class)
                 continue
             blocks = [inner for field in ("body", "orelse", "finalbody") if (inner := getattr(node, field, None))]
             if blocks:
                 guard = isinstance(node, ast.If) and is_main_guard(node.test)
                 for inner in blocks:
-                    yield from self._mpi(inner, function, direct=direct and guard)
+                    yield from self._mpi(inner, function, direct=direct and guard, in_class=in_class)
                 continue
-            what = _mpi_meaning(self._names_in(node))
+            what = _mpi_meaning(self._names_in(node), isinstance(node, (ast.Assign, ast.AnnAssign)))
             if what:
                 alone = (index == 0 or (body[index - 1].end_lineno or 0) < node.lineno) and (
                     index + 1 == len(body) or body[index + 1].lineno > (node.end_lineno or 0)
@@ -791,6 +853,11 @@ class _Walk:
                     alone and not indent.strip(),
                 )
 
+
+_ATTRIBUTE_SETTERS = frozenset(
+    {"__setattr__", "register_buffer", "register_parameter", "register_module", "add_module", "add_state"}
+)
+"""Methods that give their object an attribute of the name that is their first argument."""
 
 _COPYING_METHODS = frozenset(
     {"__getstate__", "__setstate__", "__reduce__", "__reduce_ex__", "__copy__", "__deepcopy__", "__repr__", "__str__"}
@@ -812,6 +879,10 @@ def _is_self(node: ast.expr, context: _Context) -> bool:
     return isinstance(node, ast.Name) and bool(context.self_name) and node.id == context.self_name
 
 
+def _is_super(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
+
+
 def _names_bound_by(body: list[ast.stmt]) -> Iterable[str]:
     """Names that the statements of a class body bind, nested blocks included, definitions' insides left out."""
     stack: list[ast.AST] = list(body)
@@ -829,6 +900,38 @@ def _names_bound_by(body: list[ast.stmt]) -> Iterable[str]:
         stack.extend(ast.iter_child_nodes(node))
 
 
+def _names_bound_elsewhere(tree: ast.Module) -> frozenset[str]:
+    """Names of a module that mean more than one thing in it, whatever the scope: those that anything binds besides the
+    imports of the tracer and the instances made at the top level."""
+    top = set(tree.body)
+    ours: set[ast.AST] = set()
+    for node in top:
+        if isinstance(node, ast.ImportFrom) and node.module == vocabulary.MODULE and not node.level:
+            ours.add(node)
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and len(node.targets) == 1:
+            ours.add(node.targets[0])
+    names: list[str] = []
+    # One name, two instances: a decorator between them would get the other's category.
+    names += [target.id for target in ours if isinstance(target, ast.Name)]
+    names = [name for name in names if names.count(name) > 1]
+    for part in ast.walk(tree):
+        if part in ours:
+            continue
+        if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
+            names.append(part.id)
+        elif isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            names.append(part.name)
+        elif isinstance(part, (ast.Import, ast.ImportFrom)):
+            names += [alias.asname or alias.name.partition(".")[0] for alias in part.names]
+        elif isinstance(part, (ast.Global, ast.Nonlocal)):
+            names += part.names
+        elif isinstance(part, (ast.ExceptHandler, *_CAPTURES)):
+            names += [name for name in (getattr(part, "name", None), getattr(part, "rest", None)) if name]
+        elif isinstance(part, ast.arg):
+            names.append(part.arg)
+    return frozenset(names)
+
+
 def _parameters(arguments: ast.arguments) -> tuple[Parameter, ...]:
     result = [Parameter(a.arg, "positional") for a in (*arguments.posonlyargs, *arguments.args)]
     if arguments.vararg:
@@ -839,13 +942,15 @@ def _parameters(arguments: ast.arguments) -> tuple[Parameter, ...]:
     return tuple(result)
 
 
-def _mpi_meaning(names: tuple[str, ...]) -> Literal["init", "finalize", "world", ""]:
+def _mpi_meaning(names: tuple[str, ...], is_assignment: bool) -> Literal["init", "finalize", "world", ""]:
     for name in names:
         if name in ("mpi4py.MPI.Init", "mpi4py.MPI.Init_thread"):
             return "init"
         if name == "mpi4py.MPI.Finalize":
             return "finalize"
-    return "world" if any(name.startswith("mpi4py.MPI.COMM_WORLD") for name in names) else ""
+    # ``train(MPI.COMM_WORLD)`` uses the world, and is to be traced; ``comm = MPI.COMM_WORLD`` sets it up.
+    is_world = any(name.startswith("mpi4py.MPI.COMM_WORLD") for name in names)
+    return "world" if is_world and is_assignment and all(name.startswith("mpi4py.") for name in names) else ""
 
 
 def _is_stub(body: list[ast.stmt]) -> bool:

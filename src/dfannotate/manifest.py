@@ -206,8 +206,7 @@ def save(manifest: Manifest, path: Path) -> None:
             return
     except FileNotFoundError:
         path.parent.mkdir(parents=True, exist_ok=True)
-    # Always the same name, so that what a killed run left goes with the next.
-    temporary = path.with_name(f".{path.name}.new")
+    temporary = temporary_of(path)
     temporary.unlink(missing_ok=True)
     try:
         with open(temporary, "xb") as stream:
@@ -218,6 +217,11 @@ def save(manifest: Manifest, path: Path) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def temporary_of(path: Path) -> Path:
+    """Where a manifest is written first. Always the same name, so that what a killed run left goes with the next."""
+    return path.with_name(f".{path.name}.new")
 
 
 def _str(item: Mapping[str, Any], key: str) -> str:

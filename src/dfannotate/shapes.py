@@ -57,7 +57,6 @@ def _exported(module: str) -> dict[str, str]:
 def choose_names(facts: ModuleFacts, private: bool = False, module: str = vocabulary.MODULE) -> Names:
     """Names for a file that imports from ``module``: its own where it imports the tracer already, else the usual ones
     (``private``: with a leading underscore, so that ``import *`` does not carry them on), else a free variant."""
-    imports = facts.import_map()
     own = facts.tracer
 
     def free(wanted: str) -> str:
@@ -72,7 +71,8 @@ def choose_names(facts: ModuleFacts, private: bool = False, module: str = vocabu
         enabled=own.enabled or free(vocabulary.ENABLED),
         instance=own.instance or free(vocabulary.INSTANCE_ALIAS),
         log=free(vocabulary.LOG_ALIAS),
-        atexit="atexit" if imports.get("atexit") == "atexit" else free("atexit"),
+        # Where the file imports atexit itself, it may do so late, in a function, or under a condition.
+        atexit=free("atexit"),
         module=module,
     )
 
@@ -95,7 +95,7 @@ def atexit_line(names: Names) -> str:
 
 
 def instance_line(names: Names, instance: str, category: str) -> str:
-    return f'{instance} = {names.function}("{category}")'
+    return f"{instance} = {names.function}({_literal(category)})"
 
 
 def decorator_line(instance: str, method: str) -> str:
@@ -104,7 +104,7 @@ def decorator_line(instance: str, method: str) -> str:
 
 def region_line(names: Names, category: str, name: str) -> str:
     """A region around a body. The name is always given: without it the tracer looks at the stack at every pass."""
-    return f'with {names.function}("{category}", name="{name}"):'
+    return f"with {names.function}({_literal(category)}, name={_literal(name)}):"
 
 
 def start_lines(names: Names, indent: str) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ import ast
 import codecs
 import hashlib
 import io
-import itertools
 import re
 import sys
 import tokenize
@@ -59,10 +58,11 @@ class Source:
 
     @cached_property
     def indent_unit(self) -> str:
-        """What the file indents by: the white space of the first line that is indented below a ``:``."""
-        for above, below in itertools.pairwise(self.lines):
-            if above.rstrip().endswith(":") and not above[:1].isspace():
-                match = re.match(r"[ \t]+(?=\S)", below)
+        """What the file indents by: the white space before the first block of a top-level statement."""
+        for node in self.tree.body:
+            block: list[ast.stmt] = getattr(node, "body", [])
+            if block and block[0].lineno > node.lineno:
+                match = re.match(r"[ \t]+(?=\S)", self.lines[block[0].lineno - 1])
                 if match:
                     return match.group()
         return "    "
