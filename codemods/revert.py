@@ -7,6 +7,7 @@ uses any more); everything else, the user's edits included, stays. Where nothing
 from __future__ import annotations
 
 import ast
+import re
 import tokenize
 from collections.abc import Iterable, Iterator
 
@@ -18,6 +19,12 @@ from dfannotate.facts import is_docstring, logical_end
 from dfannotate.manifest import FileEntry
 from dfannotate.shapes import Names
 from dfannotate.source import Source, digest, parse_text, split_lines
+
+
+_HEADER = re.compile(r"[ \t\f]*(?:def\b|async\b|if\b.*__name__)")
+_QUOTE = re.compile(r"[ \t\f]*[rRuU]?['\"]")
+_LONGEST_HEADER = 40
+"""Lines: a definition that has its body beside the colon has no more."""
 
 
 def exact_text(source: Source, entry: FileEntry) -> str | None:
@@ -175,8 +182,7 @@ class _Finder(_Searcher):
     def __init__(self, source: Source, entry: FileEntry, names: Names) -> None:
         super().__init__(source, entry, names)
         self.decorated = {site.function for site in entry.sites}
-        old = [(undo.before, tree) for undo in entry.undo if (tree := _tree_of(undo.before))]
-        self.shared_lines = [(text, tree) for text, tree in old if len(tree.body) > 1 and is_docstring(tree.body[0])]
+        self.shared_lines = [pair for undo in entry.undo for pair in _shared_lines(undo.before)]
 
     def edits(self) -> list[Edit]:
         self._in_body(self.source.tree.body, "")
@@ -393,18 +399,47 @@ class _Finder(_Searcher):
 
 
 def _one_liners(text: str) -> Iterator[tuple[str, ast.Module]]:
-    """The compound statements of a stretch that have their body beside the colon, each with its lines."""
-    tree = _tree_of(text)
-    lines, indent = split_lines(text), _blank_start(text)
-    for node in ast.walk(tree) if tree else ():
-        if isinstance(node, (ast.If, ast.FunctionDef, ast.AsyncFunctionDef)):
-            header = lines[node.body[0].lineno - 1][len(indent) :].encode()[: node.body[0].col_offset]
-            if not header.strip() or is_docstring(node.body[0]):
+    """The definitions and guards of a stretch that have their body beside the colon, each with its lines.
+
+    A stretch may begin and end anywhere in the blocks of a file, so it is no whole to be parsed."""
+    lines = split_lines(text)
+    for start, line in enumerate(lines):
+        if _HEADER.match(line):
+            end = _statement_end(lines, start, start)
+            tree = _tree_of("".join(lines[start:end]))
+            if tree is None or not isinstance(tree.body[0], (ast.If, ast.FunctionDef, ast.AsyncFunctionDef)):
                 continue
-            one = "".join(lines[node.lineno - 1 : logical_end(node, lines)])
-            alone = _tree_of(one)
-            if alone is not None and len(alone.body) == 1:
-                yield one, alone
+            first = tree.body[0].body[0]
+            header = lines[start + first.lineno - 1][len(_blank_start(line)) :].encode()[: first.col_offset]
+            if header.strip():
+                yield "".join(lines[start:end]), tree
+
+
+def _statement_end(lines: list[str], start: int, end: int) -> int:
+    """The index behind the shortest statement that begins on line ``start`` and goes beyond ``end``, its ``else`` parts
+    included; ``end`` where there is none."""
+    indent = _blank_start(lines[start])
+    for stop in range(end + 1, min(len(lines), end + _LONGEST_HEADER) + 1):
+        tree = _tree_of("".join(lines[start:stop]))
+        if tree is not None and len(tree.body) == 1:
+            more = stop < len(lines) and re.match(re.escape(indent) + r"(?:else|elif)\b", lines[stop])
+            return _statement_end(lines, start, stop) if more else stop
+    return end
+
+
+def _shared_lines(text: str) -> Iterator[tuple[str, ast.Module]]:
+    """The lines of a stretch on which a docstring stands with the statements behind it."""
+    lines = split_lines(text)
+    for start, line in enumerate(lines):
+        if not _QUOTE.match(line):
+            continue
+        for end in range(start + 1, len(lines) + 1):
+            one = "".join(lines[start:end])
+            tree = _tree_of(one)
+            if tree is not None:
+                if len(tree.body) > 1 and is_docstring(tree.body[0]):
+                    yield one, tree
+                break
 
 
 def _tree_of(text: str) -> ast.Module | None:

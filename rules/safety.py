@@ -215,8 +215,6 @@ def treat(function: FunctionFacts, module: ModuleFacts, around: Surroundings) ->
 
 def why_none(function: FunctionFacts, module: ModuleFacts) -> str | None:
     """Why a function cannot be annotated at all without a change that somebody could see."""
-    if function.is_generator:
-        return "async-generator" if function.is_async else "generator"
     for name in function.decorators:
         if name in CONTEXT_MANAGERS:
             return "contextmanager"
@@ -224,10 +222,14 @@ def why_none(function: FunctionFacts, module: ModuleFacts) -> str | None:
             return "overload"
         if is_compiler(name):
             return "compiled"
+    if function.is_generator:
+        return "async-generator" if function.is_async else "generator"
     if function.scope == "class" and function.name in HOOKS:
         return "hook"
     if function.body == "stub":
         return "stub"
+    if function.is_continued:
+        return "continued-line"
     return _by_use(function, module)
 
 

@@ -7,6 +7,7 @@ source with CRLF, with tabs, and without a final newline.
 
 from __future__ import annotations
 
+import json
 import re
 import tokenize
 import warnings
@@ -25,8 +26,10 @@ from dfannotate.rules.safety import Surroundings
 from dfannotate.source import ParseFailure, Source, read_source, split_lines
 
 MACROS = {
-    "import": "from dftracer.python import dftracer, dft_fn as DFTracerFn",
-    "import enabled": "from dftracer.python import dftracer, dft_fn as DFTracerFn, DFTRACER_ENABLE",
+    "import": "from dftracer.python import dft_fn as DFTracerFn",
+    "import start": "from dftracer.python import dftracer, DFTRACER_ENABLE",
+    "import finish": "from dftracer.python import dftracer",
+    "import all": "from dftracer.python import dftracer, dft_fn as DFTracerFn, DFTRACER_ENABLE",
     "instance": '_dft = DFTracerFn("m")',
     "start": "if DFTRACER_ENABLE:\n    _dft_log = dftracer.initialize_log(logfile=None, data_dir=None, process_id=-1)",
     "start once": (
@@ -55,7 +58,24 @@ class Rewritten:
 
     @property
     def traced(self) -> list[str]:
-        return [site.function for site in self.entry.sites if site.kind in ("decorator", "init")]
+        return [site.function for site in self.entry.sites if site.kind in ("decorator", "init", "region")]
+
+    @property
+    def forms(self) -> dict[str, str]:
+        """Function -> how it is traced: the name of the decorator above it, or ``region``."""
+        lines = self.text.splitlines()
+        return {
+            site.function: "region"
+            if site.kind == "region"
+            else lines[site.line - 2].strip().removeprefix(f"@{self.entry.names['instance']}.")
+            for site in self.entry.sites
+            if site.kind in ("decorator", "init", "region")
+        }
+
+    @property
+    def events(self) -> dict[str, str]:
+        """Function -> the name of its events."""
+        return {site.function: site.event for site in self.entry.sites if site.event}
 
     @property
     def reasons(self) -> dict[str, str]:
@@ -77,9 +97,13 @@ def context_of(
     calls: tuple[str, ...] = (),
     unsafe: dict[str, str] | None = None,
     frames: tuple[str, ...] = (),
+    wrapped: tuple[str, ...] = (),
+    private: bool = False,
+    outlives: bool = False,
+    every: bool = False,
 ) -> Context:
-    around = Surroundings(unsafe or {}, frozenset(frames))
-    return Context(category, entry, frozenset(mains), frozenset(calls), around)
+    around = Surroundings(unsafe or {}, frozenset(frames), wrapped_names=frozenset(wrapped))
+    return Context(category, entry, frozenset(mains), frozenset(calls), around, private, outlives, every)
 
 
 def annotate_bytes(data: bytes, context: Context) -> Rewritten:
@@ -115,8 +139,11 @@ def check_laws(data: bytes, context: Context) -> Rewritten:
         if site.kind == "lifecycle":
             assert ".initialize_log(" in text
         else:
-            assert re.match(rf"\s*def {site.function.rpartition('.')[2]}\b", text), (site, text)
-            assert lines[site.line - 2].lstrip().startswith("@")
+            assert re.match(rf"\s*(?:async\s+)?def\s+{site.function.rpartition('.')[2]}\b", text), (site, text)
+            if site.kind == "region":
+                assert any(f", name={json.dumps(site.event)}):" in line for line in lines[site.line :]), site
+            else:
+                assert lines[site.line - 2].lstrip().startswith("@")
     return done
 
 

@@ -250,7 +250,7 @@ def test_function_that_is_annotated_already(decorator: str, rewrite: Callable[..
 
 def test_log_of_something_else_is_no_annotation(rewrite: Callable[..., Any]) -> None:
     done = rewrite(f"import app\n@app.log\n{F}")
-    assert done.reasons == {"f": "unknown-decorator"}
+    assert done.forms == {"f": "region"}
 
 
 def test_nothing_to_trace_brings_no_import(rewrite: Callable[..., Any]) -> None:

@@ -16,7 +16,7 @@ GUARDS = {
         """,
         """
         import os
-        <import enabled>
+        <import start>
         if __name__ == "__main__":
             <start>
             try:
@@ -32,7 +32,7 @@ GUARDS = {
         """,
         """
         import os
-        <import enabled>
+        <import start>
         if __name__ == "__main__":
             <start>
             try:
@@ -52,7 +52,7 @@ GUARDS = {
         """,
         """
         import os
-        <import enabled>
+        <import start>
         if __name__ == "__main__":
             <start>
             try:
@@ -73,7 +73,7 @@ GUARDS = {
         """,
         """
         import os
-        <import enabled>
+        <import start>
         if __name__ == "__main__":
             <start>
             try:
@@ -92,7 +92,7 @@ GUARDS = {
         """,
         """
         import os
-        <import enabled>
+        <import start>
         if ("__main__" == __name__):
             <start>
             try:
@@ -109,7 +109,7 @@ GUARDS = {
         """,
         """
         import os
-        <import enabled>
+        <import start>
         if __name__ == "__main__" and os.name == "posix":
             <start>
             try:
@@ -135,7 +135,7 @@ GUARDS = {
         """,
         """
         import os
-        <import enabled>
+        <import start>
         # above
         if __name__ == "__main__":  # beside
             <start>
@@ -162,7 +162,7 @@ GUARDS = {
         """,
         """
         import os
-        <import enabled>
+        <import start>
         if __name__ == "__main__":
             <start>
             try:
@@ -192,7 +192,7 @@ GUARDS = {
         ''',
         '''
         import os
-        <import enabled>
+        <import start>
         if __name__ == "__main__":
             <start>
             try:
@@ -231,7 +231,7 @@ GUARDS = {
         """,
         """
         import os
-        <import enabled>
+        <import all>
 
         <instance>
         if __name__ == "__main__":
@@ -263,7 +263,7 @@ GUARDS = {
         """,
         """
         import os
-        <import enabled>
+        <import start>
         if __name__ == "__main__":
             <start>
             try:
@@ -282,7 +282,7 @@ GUARDS = {
         """,
         """
         import os
-        <import enabled>
+        <import start>
         if __name__ == "__main__":
             <start>
             try:
@@ -303,7 +303,7 @@ GUARDS = {
         """
         import os
         import atexit
-        <import enabled>
+        <import start>
         if __name__ == "__main__":
             <start once>
             # first
@@ -321,7 +321,7 @@ GUARDS = {
         """
         import os
         import atexit
-        <import enabled>
+        <import start>
         if __name__ == "__main__":
             <start once>
             prepare()
@@ -331,7 +331,7 @@ GUARDS = {
     ),
     "form-feed-before-the-guard": (
         'import os\n\x0cif __name__ == "__main__":\n    run()\n',
-        'import os\n<import enabled>\n\x0cif __name__ == "__main__":\n    <start>\n    try:\n        run()\n'
+        'import os\n<import start>\n\x0cif __name__ == "__main__":\n    <start>\n    try:\n        run()\n'
         "    finally:\n        <finish>\n",
     ),
     "docstring-that-looks-like-a-block": (
@@ -348,7 +348,7 @@ GUARDS = {
           python run.py
         '''
 
-        <import enabled>
+        <import start>
         if __name__ == "__main__":
             <start>
             try:
@@ -401,7 +401,7 @@ MAINS = {
         """
         import os
         import atexit
-        <import enabled>
+        <import start>
         def main():
             <start once>
             run()
@@ -418,7 +418,7 @@ MAINS = {
         """
         import os
         import atexit
-        <import enabled>
+        <import start>
         def main(argv=None):
             '''Run.'''
             # first
@@ -435,7 +435,7 @@ MAINS = {
         """
         import os
         import atexit
-        <import enabled>
+        <import start>
         def main():
             '''Run.'''
             <start once>
@@ -449,7 +449,7 @@ MAINS = {
         """
         import os
         import atexit
-        <import enabled>
+        <import start>
         def main():
             <start once>
             return run()  # go
@@ -463,7 +463,7 @@ MAINS = {
         """
         import os
         import atexit
-        <import enabled>
+        <import start>
         def main():
             "Run."
             <start once>
@@ -479,7 +479,7 @@ MAINS = {
         """
         import os
         import atexit
-        <import enabled>
+        <import start>
         def main():
             "Run."
             <start once>
@@ -497,7 +497,7 @@ MAINS = {
         """
         import click
         import atexit
-        <import enabled>
+        <import start>
         @click.command()
         @click.option("--x")
         def main(x):
@@ -516,7 +516,7 @@ MAINS = {
         """
         import os
         import atexit
-        <import enabled>
+        <import start>
         def main():
             <start once>
             @cache
@@ -536,7 +536,7 @@ MAINS = {
         """
         import os
         import atexit
-        <import enabled>
+        <import start>
         if os.name == "nt":
             def main():
                 <start once>
@@ -558,7 +558,7 @@ MAINS = {
         """
         import sys
         import atexit
-        <import enabled>
+        <import start>
         def main():
             <start once>
             run()
@@ -583,7 +583,7 @@ MAINS = {
         """
         import sys
         import atexit
-        <import enabled>
+        <import all>
 
         <instance>
         def main():
@@ -609,7 +609,7 @@ MAINS = {
         """,
         """
         import atexit
-        <import enabled>
+        <import start>
 
         def main():
             <start once>
@@ -629,7 +629,7 @@ MAINS = {
         """
         import os
         import atexit
-        from dftracer.python import dftracer as _dftracer, dft_fn as DFTracerFn, DFTRACER_ENABLE
+        from dftracer.python import dftracer as _dftracer, DFTRACER_ENABLE
         def main():
             if DFTRACER_ENABLE and _dftracer.get_instance().logger is None:
                 _dft_log = _dftracer.initialize_log(logfile=None, data_dir=None, process_id=-1)
@@ -649,7 +649,7 @@ MAINS = {
         """
         import os
         import atexit as _atexit
-        <import enabled>
+        <import start>
         def main():
             if DFTRACER_ENABLE and dftracer.get_instance().logger is None:
                 _dft_log = dftracer.initialize_log(logfile=None, data_dir=None, process_id=-1)
@@ -668,7 +668,7 @@ MAINS = {
         """
         import os
         import atexit as _atexit_2
-        <import enabled>
+        <import start>
         atexit = _atexit = None
         def main():
             if DFTRACER_ENABLE and dftracer.get_instance().logger is None:
@@ -699,7 +699,8 @@ def test_guard_that_calls_the_console_script_of_another_file(rewrite: Callable[.
 @pytest.mark.parametrize("source", ["async def main():\n    await run()\n", "def main():\n    yield run()\n"])
 def test_entry_function_that_cannot_hold_the_start(source: str, rewrite: Callable[..., Any]) -> None:
     done = rewrite(source, mains=("main",))
-    assert not done.changed
+    assert "initialize_log" not in done.text
+    assert not [site for site in done.entry.sites if site.kind == "lifecycle"]
     assert done.notes == ("m.py:1: main() cannot hold the start of tracing",)
 
 
@@ -720,7 +721,7 @@ SCRIPTS = {
         '''Run.'''
         import os
         import atexit
-        <import enabled>
+        <import start>
         <start once>
         run(os)
         """,
@@ -735,7 +736,7 @@ SCRIPTS = {
         """
         import os
         import atexit
-        <import enabled>
+        <import all>
 
         <instance>
         <start once>
@@ -753,7 +754,7 @@ SCRIPTS = {
         """,
         """
         import os
-        <import enabled>
+        <import start>
         if __name__ == "__main__":
             <start>
             try:
@@ -770,7 +771,7 @@ SCRIPTS = {
         '''Run.'''
 
         import atexit
-        <import enabled>
+        <import start>
         <start once>
         """,
     ),
@@ -799,7 +800,7 @@ MPI = {
         """
         from mpi4py import MPI
         import atexit
-        <import enabled>
+        <import start>
         if __name__ == "__main__":
             MPI.Init()
             <start once>
@@ -823,7 +824,7 @@ MPI = {
         """
         import mpi4py.MPI as M
         import atexit
-        <import enabled>
+        <import start>
         def main():
             M.Init_thread(
                 M.THREAD_MULTIPLE)
@@ -848,7 +849,7 @@ MPI = {
         """,
         """
         from mpi4py import MPI
-        <import enabled>
+        <import start>
         if __name__ == "__main__":
             comm = MPI.COMM_WORLD
             rank = MPI.COMM_WORLD.Get_rank()
@@ -870,7 +871,7 @@ MPI = {
         """,
         """
         from mpi4py import MPI
-        <import enabled>
+        <import start>
         if __name__ == "__main__":
             <start>
             try:
@@ -890,7 +891,7 @@ MPI = {
         """
         from mpi4py import MPI
         import atexit
-        <import enabled>
+        <import start>
         comm = MPI.COMM_WORLD
         <start once>
         run(comm)
@@ -908,7 +909,7 @@ MPI = {
         """
         from mpi4py import MPI
         import atexit
-        <import enabled>
+        <import start>
         def start():
             comm = MPI.COMM_WORLD
             <start once>
@@ -977,7 +978,7 @@ def test_mpi_in_methods_and_their_callers(rewrite: Callable[..., Any]) -> None:
 def test_library_that_ends_mpi_ends_tracing_before(rewrite: Callable[..., Any], expanded: Callable[[str], str]) -> None:
     done = rewrite("from mpi4py import MPI\ndef leave():\n    MPI.Finalize()\n")
     assert done.text == expanded(
-        "from mpi4py import MPI\n<import>\ndef leave():\n    <finish now>\n    MPI.Finalize()\n"
+        "from mpi4py import MPI\n<import finish>\ndef leave():\n    <finish now>\n    MPI.Finalize()\n"
     )
 
 
