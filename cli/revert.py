@@ -80,7 +80,7 @@ def revert(options: RevertOptions, config: Config) -> int:
     results.sort(key=lambda result: result.path)
     changed = [result for result in results if result.data is not None]
     left = manifest.merged(manifest.target, (), [result.path for result in results])
-    shims = {entry.path: shim.fate(root, entry) for entry in shim.unneeded(left)}
+    shims: dict[str, shim.Removal] = {entry.path: shim.fate(root, entry) for entry in shim.unneeded(left)}
     if not (options.check or options.diff):
         targets = {result.path: Path(os.path.realpath(wanted[result.path][0])) for result in results}
         refused, shims = _write(options, record, stamp, manifest, results, targets)
@@ -180,7 +180,8 @@ def _write(
             kept = {failure.path for failure in failures}
             done = {result.path for result in results} - kept
             left = manifest.merged(manifest.target, (), done)
-            shims = {entry.path: shim.remove(record.root, entry) for entry in shim.unneeded(left)}
+            spare = shim.unneeded(left)
+            shims: dict[str, shim.Removal] = {entry.path: shim.remove(record.root, entry) for entry in spare}
             record.finish(left.merged(manifest.target, (), shims))
     except OSError as error:
         raise UserError(

@@ -219,7 +219,7 @@ def python_of(release: Release, folder: Path) -> Path | None:
     if not (home / "ready").exists():
         base = Path(sys.base_prefix) / "bin" / f"python{sys.version_info[0]}.{sys.version_info[1]}"
         subprocess.run([base, "-m", "venv", "--clear", home], check=True)
-        pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--only-binary=:all:"]
+        pip = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--only-binary=:all:"]
         if release.alone:
             pip.append("--no-deps")
         done = subprocess.run([*pip, *release.requirements], capture_output=True, text=True, check=False)
@@ -241,7 +241,7 @@ def environment(generation: Generation, traces: Path | None) -> dict[str, str]:
 
 
 def run(python: Path, file: Path, generation: Generation, traces: Path | None) -> subprocess.CompletedProcess[str]:
-    command = [python, file.name]
+    command = [str(python), file.name]
     environ = environment(generation, traces)
     return subprocess.run(command, cwd=file.parent, env=environ, capture_output=True, text=True, check=False)
 
@@ -327,7 +327,7 @@ def show(rows: list[Row]) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description="Run what is emitted for each generation of the tracer.")
     parser.add_argument("targets", nargs="*", help="versions; default: all that are known to install somewhere")
     parser.add_argument("--folder", type=Path, help="where the virtual environments are kept")
     given = parser.parse_args()

@@ -166,7 +166,9 @@ def test_generation_of_a_version(version: str) -> None:
     assert check_target(version) == version
 
 
-@pytest.mark.parametrize("version", ["0.0.2", "0.1.0", "1.0", "1.0.0", "1.0.16", "2", "2.0.1", "3.0.0", "", "newest", "2.2.0x"])
+@pytest.mark.parametrize(
+    "version", ["0.0.2", "0.1.0", "1.0", "1.0.0", "1.0.16", "2", "2.0.1", "3.0.0", "", "newest", "2.2.0x"]
+)
 def test_unknown_versions(version: str) -> None:
     assert generation_of(version) is None
     message = (
@@ -245,5 +247,5 @@ def test_target_in_the_configuration(tmp_path: Path) -> None:
     file.write_text('[tool.dfannotate]\ntarget = "0.0.6"\n')
     assert read_config(file).target == "0.0.6"
     file.write_text('[tool.dfannotate]\ntarget = "3.1"\n')
-    with pytest.raises(ConfigError, match="tool.dfannotate.target: '3.1' is not a release"):
+    with pytest.raises(ConfigError, match=r"tool\.dfannotate\.target: '3.1' is not a release"):
         read_config(file)
