@@ -236,6 +236,9 @@ class ModuleFacts:
     """Calls by which worker processes may come to be."""
     aliases: tuple[tuple[str, str], ...] = ()
     """Top-level name -> what it stands for by an assignment (``Loader = DataLoader``)."""
+    imported: frozenset[str] = frozenset()
+    """Everything that any import of the file names, dotted, also where the local name is bound again (``a.b`` for
+    ``import a.b`` and for ``from a import b``); relative imports keep their leading dots."""
 
     def import_map(self) -> dict[str, str]:
         return dict(self.imports)
@@ -378,6 +381,7 @@ class _Walk:
         self.imports: dict[str, str] = {}
         self.worker_calls = Calls(source.tree, self.imports)
         self.star_imports: list[str] = []
+        self.imported: set[str] = set()
         self.taken: set[str] = set()
         self.outside_hazards: set[str] = set()
         self.looked_at: set[str] = set()
@@ -403,6 +407,7 @@ class _Walk:
             guards=tuple(self._guards(body)),
             imports=tuple(sorted(self.imports.items())),
             star_imports=tuple(self.star_imports),
+            imported=frozenset(self.imported),
             has_all="__all__" in self.source.text and "__all__" in _names_bound_by(body),
             taken=frozenset(self.taken),
             tracer=self._tracer(body),
@@ -530,6 +535,7 @@ class _Walk:
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
         if isinstance(node, ast.Import):
             for alias in node.names:
+                self.imported.add(alias.name)
                 if alias.asname:
                     self.imports[alias.asname] = alias.name
                 else:
@@ -543,9 +549,11 @@ class _Walk:
         for alias in node.names:
             if alias.name == "*":
                 self.star_imports.append(module)
+                self.imported.add(module)
                 continue
             joined = module if module.endswith(".") else module + "."
             self.imports[alias.asname or alias.name] = joined + alias.name
+            self.imported.add(joined + alias.name)
             self._take([alias.asname or alias.name])
 
     def _note_tracer(self, module: str) -> None:
