@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from pathlib import Path
@@ -286,10 +286,15 @@ def path_in_words(root: Path, rel: str) -> str:
     return os.fspath(path)
 
 
-def is_below(path: Path, paths: Iterable[Path]) -> bool:
-    """Whether ``path`` is one of ``paths``, or lies below one."""
-    real = Path(os.path.realpath(path))
-    return any(real.is_relative_to(os.path.realpath(named)) for named in paths)
+def lies_below(paths: Iterable[Path]) -> Callable[[Path], bool]:
+    """Whether a path is one of ``paths``, or lies below one."""
+    named = {Path(os.path.realpath(path)) for path in paths}
+
+    def test(path: Path) -> bool:
+        real = Path(os.path.realpath(path))
+        return real in named or not named.isdisjoint(real.parents)
+
+    return test
 
 
 def _moved(old: Manifest, root: Path) -> dict[str, FileEntry]:
@@ -383,12 +388,11 @@ def _refused(root: Path, old: Manifest, paths: Mapping[str, Path], outcomes: Map
 
 def _gone(options: ApplyOptions, root: Path, old: Manifest, outcomes: Mapping[str, Outcome]) -> set[str]:
     """What the manifest names, and is no more: deleted where this run looked, or moved to where it looked."""
-    seen = {outcome.seen for outcome in outcomes.values()}
+    seen, is_below = {outcome.seen for outcome in outcomes.values()}, lies_below(options.paths)
     return {
         entry.path
         for entry in old.files
-        if not (root / entry.path).exists()
-        and (entry.sha256_after in seen or is_below(root / entry.path, options.paths))
+        if not (root / entry.path).exists() and (entry.sha256_after in seen or is_below(root / entry.path))
     }
 
 

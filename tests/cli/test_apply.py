@@ -925,14 +925,26 @@ SLOW = """
 import os, sys, time
 real = os.replace
 def replace(*arguments):
+    print(end=".", file=sys.stderr, flush=True)
     time.sleep(0.004)
     real(*arguments)
     time.sleep(0.004)
 os.replace = replace
 from dfannotate.cli.main import main
-print(flush=True)
+print(end=".", file=sys.stderr, flush=True)
 sys.exit(main(sys.argv[1:]))
 """
+
+
+def kill_during(command: str, root: Path, moment: int, delay: float) -> None:
+    """Kill the command once it has begun with so many replacements (0: once it is loaded), and a little later."""
+    arguments = [sys.executable, "-c", SLOW, command, str(root)]
+    with subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, bufsize=0) as process:
+        assert process.stderr is not None
+        for _ in range(moment + 1):
+            process.stderr.read(1)
+        time.sleep(delay)
+        process.kill()
 
 
 def test_killed_at_any_time(write_tree: WriteTree, run_cli: RunCli) -> None:
@@ -944,16 +956,8 @@ def test_killed_at_any_time(write_tree: WriteTree, run_cli: RunCli) -> None:
     run_cli("revert", root)
     chance = random.Random(2)
     seen: set[str] = set()
-    for _ in range(8):
-        process = subprocess.Popen(
-            [sys.executable, "-c", SLOW, "apply", str(root)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
-        assert process.stdout is not None
-        process.stdout.read(1)  # the program is loaded
-        time.sleep(chance.uniform(0, 1.2))
-        process.kill()
-        process.wait()
-        process.stdout.close()
+    for moment in (0, 0, 1, 2, *chance.sample(range(3, 60), 3), 61):
+        kill_during("apply", root, moment, chance.uniform(0, 0.01 if moment else 0.6))
         assert_whole(root, old, new)
         now = sources(root)
         seen.add("between" if now not in (old, new) else "at an end")
