@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from dfannotate.facts import ClassFacts, FunctionFacts, ModuleFacts
+from dfannotate.rules.selection import call_cost
 from dfannotate.vocabulary import HAZARDOUS_NAMES
 
 PROPERTIES = frozenset(
@@ -181,7 +182,8 @@ def why_unsafe(function: FunctionFacts, module: ModuleFacts, around: Surrounding
         return reason
     if function.looks_at_frames or _calls_frame_function(function, around):
         return "frames"
-    if function.is_recursive:
+    # Each level would take two of the frames that the interpreter allows.
+    if function.is_recursive or any(call_cost(name, False) != "io" for name in function.namesakes):
         return "recursive"
     if any(p.kind == "kwargs" or p.name in HAZARDOUS_NAMES for p in function.parameters):
         return "hazardous-parameter"

@@ -288,10 +288,8 @@ def _rewrite_chunk(
         line = rewrite.line - start + 1
         line += sum(shift for place, shift in shifts if place <= line) + (1 if header else 0)
         wanted[line] = rewrite.change
-    # What is indented as the file is indents anew as the file does; any other block keeps its own white space.
-    config = cst.PartialParserConfig(default_indent=source.indent_unit)
     try:
-        module = cst.parse_module(header + text, config)
+        module = cst.parse_module(header + text)
     except (cst.ParserSyntaxError, RecursionError) as error:
         raise EditError(f"{source.path}:{start}: LibCST cannot parse this statement ({error})") from None
     new = _transform(module, wanted).code

@@ -52,6 +52,7 @@ UNNAMED = "?"
 
 _ENVIRONMENT = frozenset(
     {"os.environ", "os.putenv", "os.environb", "sys.path", "warnings", "matplotlib.use", "os.chdir"}
+    | {"mpi4py.rc", "gevent.monkey", "eventlet.monkey_patch"}
 )
 """What a module may set between its imports, for the sake of the imports that follow."""
 
@@ -111,6 +112,9 @@ class FunctionFacts:
     has_docstring: bool
     looks_at_frames: bool
     is_recursive: bool
+    namesakes: tuple[str, ...]
+    """Calls of a method's own name on what its object holds (``self.left.walk`` in ``walk``): maybe an object of the
+    same class, maybe the file that ``read`` reads."""
     is_continued: bool
     """A backslash stands before ``def``, at the end of the line above."""
 
@@ -289,6 +293,7 @@ class _Context:
         "levels",
         "loop",
         "name",
+        "namesakes",
         "outer",
         "owner",
         "qualname",
@@ -318,6 +323,7 @@ class _Context:
         self.self_name = self_name
         self.outer = outer
         self.calls: list[tuple[str, int]] = []
+        self.namesakes: list[str] = []
         self.levels: list[str] = []
         """Names of calls that are given a stack level, if they are what they look like."""
         self.statements = 0
@@ -552,8 +558,10 @@ class _Walk:
             context.klass.sets = True
         if context.scope == "function" and last == context.name:
             klass = context.klass
-            through = (context.self_name, "cls", klass.qualname) if klass else (context.name,)
-            context.recursive |= name.partition(".")[0] in through
+            through = {f"{owner}.{last}" for owner in (context.self_name, "cls", klass.qualname)} if klass else {last}
+            context.recursive |= name in through
+            if klass and name not in through and name.partition(".")[0] == context.self_name:
+                context.namesakes.append(name)
         for argument in node.args[:2]:
             if isinstance(argument, ast.Call):
                 argument = argument.func
@@ -624,6 +632,7 @@ class _Walk:
             has_docstring=body is not node.body,
             looks_at_frames=context.frames,
             is_recursive=context.recursive,
+            namesakes=tuple(context.namesakes),
             is_continued=self._is_continued(node.lineno),
         )
 
