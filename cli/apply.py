@@ -20,7 +20,7 @@ from dfannotate.cli.locate import Locator, module_name
 from dfannotate.cli.record import Record
 from dfannotate.cli.run import Crash, Lanes
 from dfannotate.cli.show import Messages, Output, UserError, count, print_json, progress
-from dfannotate.cli.state import FOLDER, MANIFEST_NAME, project_root
+from dfannotate.cli.state import FOLDER, MANIFEST_NAME, ROOT_MARKS, project_root
 from dfannotate.codemods import Context
 from dfannotate.codemods.annotate import annotate
 from dfannotate.codemods.project import FileSummary, Project, summarize
@@ -116,12 +116,14 @@ def apply(options: ApplyOptions, config: Config) -> int:
     stamp = record.stamp()
     old = record.read() or Manifest(target)
     paths = _paths(options, root)
+    around = _around(root, paths)
     failures: list[Failure] = []
     left_out: dict[str, str] = {}
     outcomes: dict[str, Outcome] = {}
     try:
-        with Lanes(list(paths), [_size(path) for path in paths.values()], options.jobs) as lanes:
-            summaries = _read_all(lanes, paths, root, old, failures, quiet=options.quiet)
+        everything = {**paths, **around}
+        with Lanes(list(everything), [_size(path) for path in everything.values()], options.jobs) as lanes:
+            summaries = _read_all(lanes, paths, around, root, old, failures, quiet=options.quiet)
             planning = _planning(options, root, paths, summaries, left_out)
             with progress("planning", len(planning), quiet=options.quiet) as advance:
                 for rel, outcome in lanes.map(plan_file, planning):
@@ -161,23 +163,38 @@ def _paths(options: ApplyOptions, root: Path) -> dict[str, Path]:
     return {relative(path, root): path for path in found}
 
 
+def _around(root: Path, paths: Mapping[str, Path]) -> dict[str, Path]:
+    """The other files of the project, which are read and not annotated: a method of a base class runs on the objects
+    of classes that any of them may define. Without a mark of a project, nobody knows where it ends."""
+    if not any((root / mark).exists() for mark in ROOT_MARKS):
+        return {}
+    return {rel: path for path in find_sources([root], root=root) if (rel := relative(path, root)) not in paths}
+
+
 def _read_all(
-    lanes: Lanes[str], paths: Mapping[str, Path], root: Path, old: Manifest, failures: list[Failure], *, quiet: bool
+    lanes: Lanes[str],
+    paths: Mapping[str, Path],
+    around: Mapping[str, Path],
+    root: Path,
+    old: Manifest,
+    failures: list[Failure],
+    *,
+    quiet: bool,
 ) -> list[FileSummary]:
-    """First pass over all files; what cannot be read goes to ``failures``."""
+    """First pass over all files; what cannot be read, and should be annotated, goes to ``failures``."""
     known = old.by_path()
     moved = _moved(old, root)
     summaries: list[FileSummary] = []
     reading = {
-        rel: (str(path), module_name(path), known.get(rel), {} if rel in known else moved)
-        for rel, path in paths.items()
+        rel: (str(path), module_name(path), known.get(rel), {} if rel in known else moved, rel in paths)
+        for rel, path in (*paths.items(), *around.items())
     }
-    with progress("reading", len(paths), quiet=quiet) as advance:
+    with progress("reading", len(reading), quiet=quiet) as advance:
         for rel, summary in lanes.map(read_file, reading):
             advance(1)
             if isinstance(summary, FileSummary):
                 summaries.append(summary)
-            else:
+            elif rel in paths:
                 failures.append(_failure(rel, summary))
     return sorted(summaries, key=lambda summary: summary.path)
 
@@ -196,6 +213,8 @@ def _planning(
     planning: dict[str, tuple[object, ...]] = {}
     for summary in summaries:
         rel = summary.path
+        if rel not in paths:
+            continue
         reason = None if str(paths[rel]) in named else why_file_left_out(rel, summary.facts)
         if reason:
             left_out[rel] = reason
@@ -210,9 +229,10 @@ def _planning(
 
 
 def read_file(
-    rel: str, path: str, module: str, entry: FileEntry | None, moved: Mapping[str, FileEntry]
+    rel: str, path: str, module: str, entry: FileEntry | None, moved: Mapping[str, FileEntry], keep: bool
 ) -> FileSummary | Failure:
-    """First pass: read, parse, find the facts. ``moved``: what apply wrote to files that are gone, by the SHA-256."""
+    """First pass: read, parse, find the facts. ``moved``: what apply wrote to files that are gone, by the SHA-256.
+    ``keep``: there will be a second pass."""
     try:
         data = files.read_bytes(Path(path), rel)
         source = read_source(rel, data)
@@ -223,7 +243,8 @@ def read_file(
     except EditError as error:
         return failure_of(rel, error)
     facts = find_facts(base)
-    _read_files[rel] = _Read(data, source.sha256, base, facts)
+    if keep:
+        _read_files[rel] = _Read(data, source.sha256, base, facts)
     return summarize(rel, module, facts)
 
 

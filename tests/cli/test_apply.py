@@ -233,6 +233,19 @@ def test_applies_on_different_paths_come_together(project: Path, run_cli: RunCli
     assert set(manifest(project)) == {"train.py", "pkg/io.py"}
 
 
+def test_a_part_is_annotated_as_it_is_in_the_whole(write_tree: WriteTree, run_cli: RunCli) -> None:
+    """Objects of a class that is defined elsewhere run the methods of its base: what they hold counts here too."""
+    heir = "from base import Base\n\n\nclass Heir(Base):\n    def step(self):\n        return 1\n"
+    method = "    def load(self, path):\n        with open(path) as stream:\n            return stream.read()\n"
+    root = write_tree({"pyproject.toml": "", "base.py": f"class Base:\n{method}", "heir.py": heir, "bad.py": "("})
+    result = run_cli("apply", root / "base.py")
+    assert result.code == 0, result.err
+    assert annotated(root) == set()
+    (root / "heir.py").unlink()
+    run_cli("apply", root / "base.py")
+    assert annotated(root) == {"base.py"}
+
+
 def test_outside_the_project(write_tree: WriteTree, run_cli: RunCli) -> None:
     root = write_tree({"a/pyproject.toml": "", "a/x.py": LIBRARY, "b/y.py": LIBRARY})
     before = sources(root)
