@@ -82,7 +82,9 @@ def test_nested_rewrites_and_splices_compose() -> None:
     outer, inner = Rewrite(2, 2, 7, wrap), Rewrite(4, 4, 5, wrap)
     expected = "# a\nif x:\n    with w:\n        # b\n        @d\n        def f():\n            with w:\n"
     expected += "                y  # c\n\n        z\n# d\n"
-    for edits in ([outer, inner, Splice(4, 4, ("    @d",))], [Splice(4, 4, ("    @d",)), inner, outer]):
+    decorator = Splice(4, 4, ("    @d",))
+    orders: tuple[list[Edit], ...] = ([outer, inner, decorator], [decorator, inner, outer])
+    for edits in orders:
         assert edited(NESTED, *edits) == expected
 
 

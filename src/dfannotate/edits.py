@@ -313,7 +313,7 @@ def _trimmed(lines: Sequence[str], hunk: Hunk) -> Hunk:
 
 def _transform(module: cst.Module, wanted: dict[int, Change]) -> cst.Module:
     import libcst as cst
-    from libcst.metadata import MetadataWrapper, PositionProvider
+    from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
     class Transformer(cst.CSTTransformer):
         METADATA_DEPENDENCIES = (PositionProvider,)
@@ -324,7 +324,9 @@ def _transform(module: cst.Module, wanted: dict[int, Change]) -> cst.Module:
 
         def on_visit(self, node: cst.CSTNode) -> bool:
             if isinstance(node, cst.BaseCompoundStatement):  # at most one begins on a line
-                change = wanted.pop(self.get_metadata(PositionProvider, node).start.line, None)
+                place = self.get_metadata(PositionProvider, node)
+                assert isinstance(place, CodeRange)
+                change = wanted.pop(place.start.line, None)
                 if change is not None:
                     self.changes[node] = change
             return True

@@ -452,7 +452,6 @@ def run_real(
 
 
 def test_with_tracing_off_nothing_is_created(rewrite: Callable[..., Any], tmp_path: Path) -> None:
-    pytest.importorskip("dftracer")
     result = run_real(rewrite(REAL).text, tmp_path, "4")
     assert (result.returncode, result.stdout, result.stderr) == (4, "x a\nx b\nx c\n", "")
     assert [path.name for path in tmp_path.iterdir()] == ["program.py"]
@@ -472,7 +471,6 @@ def test_with_tracing_off_no_file_is_opened_for_writing(
     mains: tuple[str, ...], rewrite: Callable[..., Any], tmp_path: Path
 ) -> None:
     """So that a working directory that is read-only changes nothing, whoever runs the test."""
-    pytest.importorskip("dftracer")
     text = rewrite(REAL, mains=mains).text
     assert "initialize_log" in text
     # The watch works: started without asking whether tracing is on, the tracer does open its log.
@@ -484,7 +482,6 @@ def test_with_tracing_off_no_file_is_opened_for_writing(
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="another user can be taken by root only")
 def test_with_tracing_off_in_a_read_only_folder(rewrite: Callable[..., Any], tmp_path: Path) -> None:
-    pytest.importorskip("dftracer")
     text = rewrite(REAL).text
     drop = (
         "import os; os.setgroups([]); os.setgid(65534); os.setuid(65534)\ntry: open('x', 'w')\nexcept OSError: pass\n"
@@ -502,7 +499,6 @@ def test_with_tracing_off_in_a_read_only_folder(rewrite: Callable[..., Any], tmp
 def test_with_tracing_on_every_end_leaves_a_whole_trace(
     ending: str, rewrite: Callable[..., Any], tmp_path: Path
 ) -> None:
-    pytest.importorskip("dftracer")
     import gzip
     import json
 
