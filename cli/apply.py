@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from pathlib import Path
@@ -20,7 +20,7 @@ from dfannotate.cli.locate import Locator, module_name
 from dfannotate.cli.record import Record
 from dfannotate.cli.run import Crash, Lanes
 from dfannotate.cli.show import Messages, Output, UserError, count, print_json, progress
-from dfannotate.cli.state import FOLDER, MANIFEST_NAME, project_root
+from dfannotate.cli.state import FOLDER, MANIFEST_NAME, ROOT_MARKS, project_root
 from dfannotate.codemods import Context
 from dfannotate.codemods.annotate import annotate
 from dfannotate.codemods.project import FileSummary, Project, summarize
@@ -125,15 +125,18 @@ def apply(options: ApplyOptions, config: Config) -> int:
     stamp = record.stamp()
     old = record.read() or Manifest(target)
     _check_event_files(config)
-    paths = _paths(options, root) if options.event is None else _paths_around(options, root, old)
+    paths = _paths(options, root)
+    around = _around(root, paths)
     failures: list[Failure] = []
     left_out: dict[str, str] = {}
     outcomes: dict[str, Outcome] = {}
     try:
-        with Lanes(list(paths), [_size(path) for path in paths.values()], options.jobs) as lanes:
-            summaries = _read_all(lanes, paths, root, old, failures, generation, quiet=options.quiet)
+        everything = {**paths, **around}
+        with Lanes(list(everything), [_size(path) for path in everything.values()], options.jobs) as lanes:
+            summaries = _read_all(lanes, paths, around, root, old, failures, generation, quiet=options.quiet)
             left_out |= {summary.path: "generated" for summary in summaries if shim.is_shim_file(summary, old)}
             summaries = [summary for summary in summaries if summary.path not in left_out]
+            left_out = {path: reason for path, reason in left_out.items() if path in paths}
             planning, reasons = _planning(options, config, root, old, paths, summaries, left_out, generation)
             with progress("planning", len(planning), quiet=options.quiet) as advance:
                 for rel, outcome in lanes.map(plan_file, planning):
@@ -177,18 +180,6 @@ def _paths(options: ApplyOptions, root: Path) -> dict[str, Path]:
     return {relative(path, root): path for path in found}
 
 
-def _paths_around(options: ApplyOptions, root: Path, old: Manifest) -> dict[str, Path]:
-    """The file that an event is asked for, and what its other annotations depend on: the rest of the project, where
-    there are others."""
-    own = _paths(options, root)
-    entry = old.by_path().get(next(iter(own)))
-    if entry is None or not _was_applied(entry):
-        return own
-    others = [root / known.path for known in old.files if (root / known.path).exists()]
-    found = find_sources((root, *others), root=root, include=(), exclude=options.exclude)
-    return {relative(path, root): path for path in found} | own
-
-
 def _was_applied(entry: FileEntry) -> bool:
     """Whether the annotations of a file are those of ``apply``, not only events that were asked for one by one."""
     return bool(entry.choices) or any(site.kind != "event" for site in entry.sites)
@@ -211,9 +202,18 @@ def _events(
     return configured, kept
 
 
+def _around(root: Path, paths: Mapping[str, Path]) -> dict[str, Path]:
+    """The other files of the project, which are read and not annotated: a method of a base class runs on the objects
+    of classes that any of them may define. Without a mark of a project, nobody knows where it ends."""
+    if not any((root / mark).exists() for mark in ROOT_MARKS):
+        return {}
+    return {rel: path for path in find_sources([root], root=root) if (rel := relative(path, root)) not in paths}
+
+
 def _read_all(
     lanes: Lanes[str],
     paths: Mapping[str, Path],
+    around: Mapping[str, Path],
     root: Path,
     old: Manifest,
     failures: list[Failure],
@@ -221,20 +221,20 @@ def _read_all(
     *,
     quiet: bool,
 ) -> list[FileSummary]:
-    """First pass over all files; what cannot be read goes to ``failures``."""
+    """First pass over all files; what cannot be read, and should be annotated, goes to ``failures``."""
     known = old.by_path()
     moved = _moved(old, root)
     summaries: list[FileSummary] = []
     reading = {
-        rel: (str(path), module_name(path), known.get(rel), {} if rel in known else moved, generation)
-        for rel, path in paths.items()
+        rel: (str(path), module_name(path), known.get(rel), {} if rel in known else moved, rel in paths, generation)
+        for rel, path in (*paths.items(), *around.items())
     }
-    with progress("reading", len(paths), quiet=quiet) as advance:
+    with progress("reading", len(reading), quiet=quiet) as advance:
         for rel, summary in lanes.map(read_file, reading):
             advance(1)
             if isinstance(summary, FileSummary):
                 summaries.append(summary)
-            else:
+            elif rel in paths:
                 failures.append(_failure(rel, summary))
     return sorted(summaries, key=lambda summary: summary.path)
 
@@ -260,7 +260,7 @@ def _planning(
     planning: dict[str, tuple[object, ...]] = {}
     for summary in summaries:
         rel = summary.path
-        if options.event is not None and str(paths[rel]) not in named:
+        if rel not in paths:
             continue
         reason = None if str(paths[rel]) in named else why_file_left_out(rel, summary.facts)
         if reason:
@@ -300,9 +300,11 @@ def read_file(
     module: str,
     entry: FileEntry | None,
     moved: Mapping[str, FileEntry],
+    keep: bool = True,
     generation: vocabulary.Generation = vocabulary.CURRENT,
 ) -> FileSummary | Failure:
-    """First pass: read, parse, find the facts. ``moved``: what apply wrote to files that are gone, by the SHA-256."""
+    """First pass: read, parse, find the facts. ``moved``: what apply wrote to files that are gone, by the SHA-256.
+    ``keep``: there will be a second pass."""
     try:
         data = files.read_bytes(Path(path), rel)
         source = read_source(rel, data)
@@ -313,7 +315,8 @@ def read_file(
     except EditError as error:
         return failure_of(rel, error)
     facts = find_facts(base, generation)
-    _read_files[rel] = _Read(data, source.sha256, base, facts)
+    if keep:
+        _read_files[rel] = _Read(data, source.sha256, base, facts)
     return summarize(rel, module, facts)
 
 
@@ -376,10 +379,15 @@ def path_in_words(root: Path, rel: str) -> str:
     return os.fspath(path)
 
 
-def is_below(path: Path, paths: Iterable[Path]) -> bool:
-    """Whether ``path`` is one of ``paths``, or lies below one."""
-    real = Path(os.path.realpath(path))
-    return any(real.is_relative_to(os.path.realpath(named)) for named in paths)
+def lies_below(paths: Iterable[Path]) -> Callable[[Path], bool]:
+    """Whether a path is one of ``paths``, or lies below one."""
+    named = {Path(os.path.realpath(path)) for path in paths}
+
+    def test(path: Path) -> bool:
+        real = Path(os.path.realpath(path))
+        return real in named or not named.isdisjoint(real.parents)
+
+    return test
 
 
 def _moved(old: Manifest, root: Path) -> dict[str, FileEntry]:
@@ -496,12 +504,11 @@ def _refused(root: Path, old: Manifest, paths: Mapping[str, Path], outcomes: Map
 
 def _gone(options: ApplyOptions, root: Path, old: Manifest, outcomes: Mapping[str, Outcome]) -> set[str]:
     """What the manifest names, and is no more: deleted where this run looked, or moved to where it looked."""
-    seen = {outcome.seen for outcome in outcomes.values()}
+    seen, is_below = {outcome.seen for outcome in outcomes.values()}, lies_below(options.paths)
     return {
         entry.path
         for entry in old.files
-        if not (root / entry.path).exists()
-        and (entry.sha256_after in seen or is_below(root / entry.path, options.paths))
+        if not (root / entry.path).exists() and (entry.sha256_after in seen or is_below(root / entry.path))
     }
 
 

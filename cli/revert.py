@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from dfannotate.cli import files, shim
-from dfannotate.cli.apply import DIRTY, Failure, failure_of, is_below, path_in_words, relative
+from dfannotate.cli.apply import DIRTY, Failure, failure_of, lies_below, path_in_words, relative
 from dfannotate.cli.config import Config
 from dfannotate.cli.discover import dirty_files, find_sources
 from dfannotate.cli.record import Record
@@ -60,10 +60,11 @@ def revert(options: RevertOptions, config: Config) -> int:
     if manifest is None:
         raise UserError(f"{record.path}: no manifest, so nothing is known to be annotated here (see --manifest)")
     moved = _moved(manifest, options, root)
+    is_below = lies_below(options.paths)
     wanted = {
         entry.path: (str(root / moved.get(entry.path, entry.path)), entry, options.diff)
         for entry in manifest.files
-        if not entry.generated and (entry.path in moved or is_below(root / entry.path, options.paths))
+        if not entry.generated and (entry.path in moved or is_below(root / entry.path))
     }
     failures = _missing(options.paths, root, wanted)
     results: list[Reverted] = []
@@ -140,10 +141,12 @@ def _moved(manifest: Manifest, options: RevertOptions, root: Path) -> dict[str, 
 
 def _missing(paths: tuple[Path, ...], root: Path, wanted: Mapping[str, object]) -> list[Failure]:
     """The paths named that are not there, and of which the manifest knows nothing."""
+    missing = [path for path in paths if not path.exists()]
+    known = {path: any(map(lies_below([path]), (root / rel for rel in wanted))) for path in missing}
     return [
         Failure(relative(Path(os.path.realpath(path)), root), 0, 0, "no such file or folder")
-        for path in paths
-        if not path.exists() and not any(is_below(root / rel, [path]) for rel in wanted)
+        for path in missing
+        if not known[path]
     ]
 
 

@@ -72,7 +72,7 @@ def _in_guard(plan: Plan, guard: Guard) -> None:
     names, unit = plan.names, plan.facts.indent_unit
 
     def change(node: cst.CSTNode) -> cst.CSTNode:
-        return _wrap_guard(node, before, start_lines(names, unit), finish_lines(names, unit))
+        return _wrap_guard(node, before, start_lines(names, unit), finish_lines(names, unit), unit)
 
     plan.edits.append(Reshape(guard.line, guard.line, guard.end_line, change))
     _note_start(plan, MODULE, guard.line)
@@ -82,7 +82,7 @@ def _at_guard_start(plan: Plan, guard: Guard) -> None:
     lines = start_once_lines(plan.names, plan.facts.indent_unit)
 
     def change(node: cst.CSTNode) -> cst.CSTNode:
-        return _put_first(node, lines)
+        return _put_first(node, lines, plan.facts.indent_unit)
 
     plan.edits.append(Reshape(guard.line, guard.line, guard.end_line, change))
     _note_start(plan, MODULE, guard.line, "atexit")
@@ -101,7 +101,7 @@ def _in_function(plan: Plan, function: FunctionFacts) -> None:
     else:
 
         def change(node: cst.CSTNode) -> cst.CSTNode:
-            return _put_first(node, lines)
+            return _put_first(node, lines, plan.facts.indent_unit)
 
         plan.edits.append(Reshape(function.line, function.line, function.end_line, change))
     _note_start(plan, function.qualname, function.line, "atexit")
@@ -183,13 +183,18 @@ def _is_last(plan: Plan, guard: Guard) -> bool:
 # --- LibCST -----------------------------------------------------------------------------------------------------------
 
 
-def _statements(lines: tuple[str, ...]) -> list[cst.BaseStatement]:
+def _statements(lines: tuple[str, ...], unit: str) -> list[cst.BaseStatement]:
+    """The statements of lines that ``shapes`` wrote, indented by ``unit`` wherever they come to stand."""
     import libcst as cst
 
-    return list(cst.parse_module("\n".join(lines) + "\n").body)
+    module = cst.parse_module("\n".join(lines) + "\n")
+    return [
+        node.with_changes(body=node.body.with_changes(indent=unit)) if isinstance(node, cst.If) else node
+        for node in module.body
+    ]
 
 
-def _block(body: cst.BaseSuite) -> cst.IndentedBlock:
+def _block(body: cst.BaseSuite, unit: str) -> cst.IndentedBlock:
     """A suite as an indented block: ``if x: a; b`` has its statements on a line of their own then."""
     import libcst as cst
 
@@ -197,30 +202,32 @@ def _block(body: cst.BaseSuite) -> cst.IndentedBlock:
         return body
     assert isinstance(body, cst.SimpleStatementSuite)
     line = cst.SimpleStatementLine(body=body.body, trailing_whitespace=body.trailing_whitespace)
-    return cst.IndentedBlock(body=[line])
+    return cst.IndentedBlock(body=[line], indent=unit)
 
 
-def _wrap_guard(node: cst.CSTNode, before: int, start: tuple[str, ...], finish: tuple[str, ...]) -> cst.CSTNode:
+def _wrap_guard(
+    node: cst.CSTNode, before: int, start: tuple[str, ...], finish: tuple[str, ...], unit: str
+) -> cst.CSTNode:
     """The guard with ``start`` after its first ``before`` statements, and the rest of its body in a ``try``."""
     import libcst as cst
 
     assert isinstance(node, cst.If)
-    block = _block(node.body)
+    block = _block(node.body, unit)
     kept, rest = block.body[:before], block.body[before:]
     attempt = cst.Try(
-        body=cst.IndentedBlock(body=rest, footer=block.footer),
-        finalbody=cst.Finally(body=cst.IndentedBlock(body=_statements(finish))),
+        body=cst.IndentedBlock(body=rest, footer=block.footer, indent=unit),
+        finalbody=cst.Finally(body=cst.IndentedBlock(body=_statements(finish, unit), indent=unit)),
     )
-    body = block.with_changes(body=[*kept, *_statements(start), attempt], footer=[])
+    body = block.with_changes(body=[*kept, *_statements(start, unit), attempt], footer=[])
     return node.with_changes(body=body)
 
 
-def _put_first(node: cst.CSTNode, lines: tuple[str, ...]) -> cst.CSTNode:
+def _put_first(node: cst.CSTNode, lines: tuple[str, ...], unit: str) -> cst.CSTNode:
     """A block's statement with ``lines`` first in its body, behind the docstring."""
     import libcst as cst
 
     assert isinstance(node, (cst.If, cst.FunctionDef))
-    block = _block(node.body)
+    block = _block(node.body, unit)
     before: list[cst.BaseStatement] = []
     after: list[cst.BaseStatement] = list(block.body)
     first = after[0]
@@ -231,7 +238,7 @@ def _put_first(node: cst.CSTNode, lines: tuple[str, ...]) -> cst.CSTNode:
             alone = first.body[0].with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
             before = [first.with_changes(body=[alone], trailing_whitespace=cst.TrailingWhitespace())]
             after[0] = first.with_changes(body=first.body[1:], leading_lines=[])
-    return node.with_changes(body=block.with_changes(body=[*before, *_statements(lines), *after]))
+    return node.with_changes(body=block.with_changes(body=[*before, *_statements(lines, unit), *after]))
 
 
 def _is_docstring(line: cst.SimpleStatementLine) -> bool:

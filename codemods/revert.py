@@ -20,7 +20,6 @@ from dfannotate.manifest import FileEntry
 from dfannotate.shapes import Names
 from dfannotate.source import Source, digest, parse_text, split_lines
 
-
 _HEADER = re.compile(r"[ \t\f]*(?:def\b|async\b|if\b.*__name__)")
 _QUOTE = re.compile(r"[ \t\f]*[rRuU]?['\"]")
 _LONGEST_HEADER = 40

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Literal
 
 from dfannotate.facts import ClassFacts, FunctionFacts, ModuleFacts
+from dfannotate.rules.selection import call_cost
 from dfannotate.vocabulary import HAZARDOUS_NAMES
 
 Form = Literal["log", "log_init", "log_static", "region", "none"]
@@ -249,7 +250,8 @@ def _why_region(function: FunctionFacts, module: ModuleFacts, around: Surroundin
         return "nested"
     if function.frame_depth or _calls_frame_function(function, around):
         return "frames"
-    if function.is_recursive:
+    # Each level would take two of the frames that the interpreter allows.
+    if function.is_recursive or any(call_cost(name, False) != "io" for name in function.namesakes):
         return "recursive"
     if function.scope == "class" and _is_dunder(function.name) and function.name not in DECORATED_DUNDERS:
         return "dunder"

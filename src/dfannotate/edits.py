@@ -406,10 +406,8 @@ def _reshaped(source: Source, reshape: Reshape, stretches: Sequence[_Stretch]) -
     newline = found.group() if found else source.newline
     # What stands indented is parsed under a header of its own, which is taken off again.
     header = f"if 1:{newline}" if text[:1] in (" ", "\t") else ""
-    # What is indented as the file is indents anew as the file does; any other block keeps its own white space.
-    config = cst.PartialParserConfig(default_indent=source.indent_unit)
     try:
-        module = cst.parse_module(header + text, config)
+        module = cst.parse_module(header + text)
     except (cst.ParserSyntaxError, RecursionError) as error:
         raise EditError(f"{source.path}:{reshape.first_line}: LibCST cannot parse this statement ({error})") from None
     new = _transform(module, line + bool(header), reshape.change).code

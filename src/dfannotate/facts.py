@@ -60,6 +60,7 @@ OUTLIVING = frozenset({"threading", "_thread", "concurrent", "atexit"})
 
 _ENVIRONMENT = frozenset(
     {"os.environ", "os.putenv", "os.environb", "sys.path", "warnings", "matplotlib.use", "os.chdir"}
+    | {"mpi4py.rc", "gevent.monkey", "eventlet.monkey_patch"}
 )
 """What a module may set between its imports, for the sake of the imports that follow."""
 
@@ -131,6 +132,9 @@ class FunctionFacts:
     frame_depth: int
     """How many frames above its own the function looks at; 0 where it looks at none."""
     is_recursive: bool
+    namesakes: tuple[str, ...]
+    """Calls of a method's own name on what its object holds (``self.left.walk`` in ``walk``): maybe an object of the
+    same class, maybe the file that ``read`` reads."""
     is_continued: bool
     """A backslash stands before ``def``, at the end of the line above."""
 
@@ -324,6 +328,7 @@ class _Context:
         "levels",
         "loop",
         "name",
+        "namesakes",
         "node",
         "outer",
         "owner",
@@ -356,6 +361,7 @@ class _Context:
         self.klass = klass
         self.self_name = self_name
         self.calls: list[tuple[str, int]] = []
+        self.namesakes: list[str] = []
         self.levels: list[tuple[str, int]] = []
         """Calls that may be given a stack level, if they are what they look like, and what they would look at."""
         self.statements = 0
@@ -622,8 +628,10 @@ class _Walk:
             context.klass.sets = True
         if context.scope == "function" and last == context.name:
             klass = context.klass
-            through = (context.self_name, "cls", klass.qualname) if klass else (context.name,)
-            context.recursive |= name.partition(".")[0] in through
+            through = {f"{owner}.{last}" for owner in (context.self_name, "cls", klass.qualname)} if klass else {last}
+            context.recursive |= name in through
+            if klass and name not in through and name.partition(".")[0] == context.self_name:
+                context.namesakes.append(name)
         for argument in node.args[:2]:
             if isinstance(argument, ast.Call):
                 argument = argument.func
@@ -691,6 +699,7 @@ class _Walk:
             has_docstring=body is not node.body,
             frame_depth=context.depth(),
             is_recursive=context.recursive,
+            namesakes=tuple(context.namesakes),
             is_continued=self._is_continued(node.lineno),
         )
 

@@ -62,9 +62,9 @@ class Source:
         for node in self.tree.body:
             block: list[ast.stmt] = getattr(node, "body", [])
             if block and block[0].lineno > node.lineno:
-                match = re.match(r"[ \t]+(?=\S)", self.lines[block[0].lineno - 1])
-                if match:
-                    return match.group()
+                before = self.lines[block[0].lineno - 1][: block[0].col_offset]
+                if before and not before.strip(" \t"):
+                    return before
         return "    "
 
     def encode(self, text: str) -> bytes:

@@ -233,6 +233,19 @@ def test_applies_on_different_paths_come_together(project: Path, run_cli: RunCli
     assert set(manifest(project)) == {"train.py", "pkg/io.py"}
 
 
+def test_a_part_is_annotated_as_it_is_in_the_whole(write_tree: WriteTree, run_cli: RunCli) -> None:
+    """Objects of a class that is defined elsewhere run the methods of its base: what they hold counts here too."""
+    heir = "from base import Base\n\n\nclass Heir(Base):\n    def step(self):\n        return 1\n"
+    method = "    def load(self, path):\n        with open(path) as stream:\n            return stream.read()\n"
+    root = write_tree({"pyproject.toml": "", "base.py": f"class Base:\n{method}", "heir.py": heir, "bad.py": "("})
+    result = run_cli("apply", root / "base.py")
+    assert result.code == 0, result.err
+    assert annotated(root) == set()
+    (root / "heir.py").unlink()
+    run_cli("apply", root / "base.py")
+    assert annotated(root) == {"base.py"}
+
+
 def test_outside_the_project(write_tree: WriteTree, run_cli: RunCli) -> None:
     root = write_tree({"a/pyproject.toml": "", "a/x.py": LIBRARY, "b/y.py": LIBRARY})
     before = sources(root)
@@ -925,14 +938,26 @@ SLOW = """
 import os, sys, time
 real = os.replace
 def replace(*arguments):
+    print(end=".", file=sys.stderr, flush=True)
     time.sleep(0.004)
     real(*arguments)
     time.sleep(0.004)
 os.replace = replace
 from dfannotate.cli.main import main
-print(flush=True)
+print(end=".", file=sys.stderr, flush=True)
 sys.exit(main(sys.argv[1:]))
 """
+
+
+def kill_during(command: str, root: Path, moment: int, delay: float) -> None:
+    """Kill the command once it has begun with so many replacements (0: once it is loaded), and a little later."""
+    arguments = [sys.executable, "-c", SLOW, command, str(root)]
+    with subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, bufsize=0) as process:
+        assert process.stderr is not None
+        for _ in range(moment + 1):
+            process.stderr.read(1)
+        time.sleep(delay)
+        process.kill()
 
 
 def test_killed_at_any_time(write_tree: WriteTree, run_cli: RunCli) -> None:
@@ -944,16 +969,8 @@ def test_killed_at_any_time(write_tree: WriteTree, run_cli: RunCli) -> None:
     run_cli("revert", root)
     chance = random.Random(2)
     seen: set[str] = set()
-    for _ in range(8):
-        process = subprocess.Popen(
-            [sys.executable, "-c", SLOW, "apply", str(root)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
-        assert process.stdout is not None
-        process.stdout.read(1)  # the program is loaded
-        time.sleep(chance.uniform(0, 1.2))
-        process.kill()
-        process.wait()
-        process.stdout.close()
+    for moment in (0, 0, 1, 2, *chance.sample(range(3, 60), 3), 61):
+        kill_during("apply", root, moment, chance.uniform(0, 0.01 if moment else 0.6))
         assert_whole(root, old, new)
         now = sources(root)
         seen.add("between" if now not in (old, new) else "at an end")

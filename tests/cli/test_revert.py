@@ -427,14 +427,26 @@ SLOW = """
 import os, sys, time
 real = os.replace
 def replace(*arguments):
+    print(end=".", file=sys.stderr, flush=True)
     time.sleep(0.004)
     real(*arguments)
     time.sleep(0.004)
 os.replace = replace
 from dfannotate.cli.main import main
-print(flush=True)
+print(end=".", file=sys.stderr, flush=True)
 sys.exit(main(sys.argv[1:]))
 """
+
+
+def kill_during(command: str, root: Path, moment: int, delay: float) -> None:
+    """Kill the command once it has begun with so many replacements (0: once it is loaded), and a little later."""
+    arguments = [sys.executable, "-c", SLOW, command, str(root)]
+    with subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, bufsize=0) as process:
+        assert process.stderr is not None
+        for _ in range(moment + 1):
+            process.stderr.read(1)
+        time.sleep(delay)
+        process.kill()
 
 
 def test_killed_at_any_time(write_tree: WriteTree, run_cli: RunCli) -> None:
@@ -445,17 +457,9 @@ def test_killed_at_any_time(write_tree: WriteTree, run_cli: RunCli) -> None:
     new = sources(root)
     chance = random.Random(5)
     seen: set[str] = set()
-    for _ in range(5):
+    for moment in (0, 1, 2, *chance.sample(range(4, 60), 3)):
         run_cli("apply", root)
-        process = subprocess.Popen(
-            [sys.executable, "-c", SLOW, "revert", str(root)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
-        assert process.stdout is not None
-        process.stdout.read(1)  # the program is loaded
-        time.sleep(chance.uniform(0, 1.0))
-        process.kill()
-        process.wait()
-        process.stdout.close()
+        kill_during("revert", root, moment, chance.uniform(0, 0.01 if moment else 0.6))
         now = sources(root)
         assert not [name for name, data in now.items() if data not in (old[name], new[name])]
         seen.add("between" if now not in (old, new) else "at an end")

@@ -40,6 +40,14 @@ PLACES = {
         'import os\nos.environ["A"] = "1"\nimport sys\nsys.path.insert(0, ".")\nimport json\n',
         'import os\nos.environ["A"] = "1"\nimport sys\nsys.path.insert(0, ".")\nimport json\n<import>\n\n<instance>\n',
     ),
+    "mpi4py-told-how-to-start": (
+        "import mpi4py\nmpi4py.rc.initialize = False\nfrom mpi4py import MPI\n",
+        "import mpi4py\nmpi4py.rc.initialize = False\nfrom mpi4py import MPI\n<import>\n\n<instance>\n",
+    ),
+    "gevent-before-the-rest": (
+        "from gevent import monkey; monkey.patch_all()\nimport ssl\n",
+        "from gevent import monkey; monkey.patch_all()\nimport ssl\n<import>\n\n<instance>\n",
+    ),
     "environment-after-the-last-import": (
         'import os\nos.environ["A"] = "1"\n',
         'import os\n<import>\n\n<instance>\nos.environ["A"] = "1"\n',

@@ -334,6 +334,16 @@ GUARDS = {
         'import os\n<import start>\n\x0cif __name__ == "__main__":\n    <start>\n    try:\n        run()\n'
         "    finally:\n        <finish>\n",
     ),
+    "one-line-in-a-file-of-tabs": (
+        "import os\nclass A:\n\tx = 1\nif __name__ == '__main__': run()\n",
+        "import os\n<import enabled>\nclass A:\n\tx = 1\nif __name__ == '__main__':\n\t<start>\n\ttry:\n\t\trun()\n"
+        "\tfinally:\n\t\t<finish>\n",
+    ),
+    "blocks-of-another-indentation-than-the-file": (
+        "import os\nclass A:\n  x = 1\nif __name__ == '__main__':\n        for x in y:\n            run()\n",
+        "import os\n<import enabled>\nclass A:\n  x = 1\nif __name__ == '__main__':\n        <start>\n        try:\n"
+        "          for x in y:\n              run()\n        finally:\n          <finish>\n",
+    ),
     "docstring-that-looks-like-a-block": (
         """
         '''Usage:

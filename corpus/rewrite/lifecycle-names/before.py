@@ -1,0 +1,39 @@
+"""What opens or ends something is traced however little it does; questions and values are not."""
+from abc import ABC, abstractmethod
+from typing import overload
+
+
+class Backend(ABC):
+    @abstractmethod
+    def open(self, path): ...
+
+    @overload
+    def save(self, path: str) -> None: ...
+
+    @overload
+    def save(self, path: int) -> None: ...
+
+    def save(self, path):
+        self.last = path
+
+    def db_close(self):
+        self.db = None
+
+    def is_open(self):
+        return self.db is not None
+
+    def needs_sync(self):
+        return False
+
+    @property
+    def auto_save(self):
+        return True
+
+    def checkpoint_all(self):
+        self.saved = True
+
+    def name(self):
+        return self.__class__.__name__
+
+    def __repr__(self):
+        return f"<{open(self.path).read()}>"
