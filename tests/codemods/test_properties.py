@@ -145,11 +145,13 @@ CONTEXTS = st.sampled_from(
         Context("m", is_entry=True),
         Context("m", entry_functions=frozenset({"main"})),
         Context("m", is_entry=True, entry_functions=frozenset({"load"}), entry_calls=frozenset({"load"})),
+        Context("m", every_function=True),
+        Context("m", every_function=True, is_entry=True, outlives=True, private_names=True),
     ]
 )
 
 
-@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+@settings(max_examples=600, suppress_health_check=list(HealthCheck))
 @given(text=programs(), context=CONTEXTS)
 def test_revert_takes_back_what_apply_did(text: str, context: Context) -> None:
     if not parses(text):
