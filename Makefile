@@ -4,6 +4,7 @@
 #   make test     the test suite, on all cores
 #   make check    linter, formatter, type checkers, import layers
 #   make bench    every benchmark, each beside what it is measured against
+#   make targets  what is written for each generation of the tracer, run with the releases themselves: minutes
 #   make laws     apply and revert over the standard library and torch, thousands of files: minutes
 
 PYTHON ?= python3
@@ -16,7 +17,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 DECLARED := pyproject.toml src/dfannotate/__init__.py
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test check bench laws clean
+.PHONY: help demo test check bench targets laws clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -38,6 +39,9 @@ bench: $(VENV)/.test
 	@failed=0; for bench in tests/benchmarks/bench_*.py; do \
 	  echo "== $$bench"; $(BIN)/python "$$bench" || failed=1; \
 	done; exit $$failed
+
+targets: $(VENV)/.test
+	$(BIN)/python tests/target_matrix.py --folder $(VENV)/targets
 
 laws: $(VENV)/.test
 	$(BIN)/python tests/laws.py

@@ -27,8 +27,8 @@ from dfannotate.codemods.project import FileSummary, Project, summarize
 from dfannotate.codemods.revert import exact_text, structural_text
 from dfannotate.edits import EditError, unified_diff
 from dfannotate.facts import ModuleFacts, find_facts
-from dfannotate.manifest import FileEntry, ManualEvent, Manifest
-from dfannotate.rules.roles import Categories
+from dfannotate.manifest import FileEntry, Manifest, ManualEvent
+from dfannotate.rules.roles import ROLES, Categories
 from dfannotate.rules.selection import why_file_left_out
 from dfannotate.source import ParseFailure, Source, read_source, split_lines
 
@@ -400,7 +400,9 @@ def _category(path: Path, wanted: str) -> str:
         return wanted
     name = path.parent.name if path.name == "__init__.py" else path.stem
     # Names reach the trace unescaped: what could break a line of it must not be in them.
-    return re.sub(r"[^\w.+-]", "_", name) or "module"
+    name = re.sub(r"[^\w.+-]", "_", name) or "module"
+    # What a function of ``data.py`` does, whose role cannot be told, must not pass for the role of that name.
+    return f"{name}.py" if wanted == ROLE_CATEGORY and name in ROLES else name
 
 
 def _installed_target() -> str:

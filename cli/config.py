@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast, get_args
 
 from dfannotate.cli.show import UserError
 from dfannotate.manifest import ManualEvent
@@ -136,8 +136,8 @@ def check_key(key: str, *, outcome: bool) -> str:
 
 def check_functions(value: str) -> Functions:
     """``value`` if it is a choice of functions. Raises ``ValueError``."""
-    if value == "worthwhile" or value == "all":
-        return value
+    if value in get_args(Functions):
+        return cast(Functions, value)
     raise ValueError(f"{value!r} is neither 'worthwhile' nor 'all'")
 
 

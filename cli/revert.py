@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from dfannotate.cli import files
+from dfannotate.cli import files, shim
 from dfannotate.cli.apply import DIRTY, Failure, failure_of, is_below, path_in_words, relative
 from dfannotate.cli.config import Config
 from dfannotate.cli.discover import dirty_files, find_sources
@@ -63,7 +63,7 @@ def revert(options: RevertOptions, config: Config) -> int:
     wanted = {
         entry.path: (str(root / moved.get(entry.path, entry.path)), entry, options.diff)
         for entry in manifest.files
-        if entry.path in moved or is_below(root / entry.path, options.paths)
+        if not entry.generated and (entry.path in moved or is_below(root / entry.path, options.paths))
     }
     failures = _missing(options.paths, root, wanted)
     results: list[Reverted] = []
@@ -79,18 +79,20 @@ def revert(options: RevertOptions, config: Config) -> int:
                 failures.append(result if isinstance(result, Failure) else Failure(rel, 0, 0, result.text))
     results.sort(key=lambda result: result.path)
     changed = [result for result in results if result.data is not None]
+    left = manifest.merged(manifest.target, (), [result.path for result in results])
+    shims: dict[str, shim.Removal] = {entry.path: shim.fate(root, entry) for entry in shim.unneeded(left)}
     if not (options.check or options.diff):
         targets = {result.path: Path(os.path.realpath(wanted[result.path][0])) for result in results}
-        refused = _write(options, record, stamp, manifest, results, targets)
+        refused, shims = _write(options, record, stamp, manifest, results, targets)
         failures.extend(refused)
         lost = {failure.path for failure in refused}
         changed = [result for result in changed if result.path not in lost]
     failures.sort(key=lambda failure: (failure.path, failure.line))
     gone = [result.path for result in results if result.how == "gone"]
-    _show(options, root, changed, gone, moved, failures)
+    _show(options, root, changed, gone, moved, failures, shims)
     if failures:
         return 2
-    return 1 if options.check and changed else 0
+    return 1 if options.check and (changed or "removed" in shims.values()) else 0
 
 
 def revert_file(rel: str, path: str, entry: FileEntry, want_diff: bool) -> Reverted | Failure:
@@ -152,8 +154,9 @@ def _write(
     manifest: Manifest,
     results: list[Reverted],
     targets: Mapping[str, Path],
-) -> list[Failure]:
-    """Files are written first, the manifest follows: a run killed in between finds them without annotations."""
+) -> tuple[list[Failure], dict[str, shim.Removal]]:
+    """Files are written first, the manifest follows: a run killed in between finds them without annotations. What was
+    not written, and what became of the shims that nothing imports any more."""
     changed = [result for result in results if result.data is not None]
     # A file that is exactly what apply wrote has no changes of the user's, whatever git says of it.
     asked = [] if options.allow_dirty else [targets[result.path] for result in changed if result.how != "exact"]
@@ -177,12 +180,15 @@ def _write(
                     failures.append(Failure(result.path, 0, 0, str(error)))
             kept = {failure.path for failure in failures}
             done = {result.path for result in results} - kept
-            record.finish(manifest.merged(manifest.target, (), done))
+            left = manifest.merged(manifest.target, (), done)
+            spare = shim.unneeded(left)
+            shims: dict[str, shim.Removal] = {entry.path: shim.remove(record.root, entry) for entry in spare}
+            record.finish(left.merged(manifest.target, (), shims))
     except OSError as error:
         raise UserError(
             f"{record.path}: cannot be written: {error.strerror or error}. Files may be reverted already; run again"
         ) from None
-    return failures
+    return failures, shims
 
 
 def _show(
@@ -192,15 +198,20 @@ def _show(
     gone: list[str],
     moved: Mapping[str, str],
     failures: list[Failure],
+    shims: Mapping[str, shim.Removal],
 ) -> None:
     messages = Messages(options.quiet)
     would = options.check or options.diff
+    removed = [path for path, what in shims.items() if what == "removed"]
     where = {result.path: moved.get(result.path, result.path) for result in changed}
     if options.output == "json":
         print_json(
             {
-                "ok": not failures and not (options.check and changed),
-                "changed": [{"path": where[result.path], "how": result.how} for result in changed],
+                "ok": not failures and not (options.check and (changed or removed)),
+                "changed": [
+                    *({"path": where[result.path], "how": result.how} for result in changed),
+                    *({"path": path, "how": "removed"} for path in removed),
+                ],
                 "gone": gone,
                 "errors": [asdict(failure) for failure in failures],
                 **({"diff": {where[result.path]: result.diff for result in changed}} if options.diff else {}),
@@ -213,6 +224,11 @@ def _show(
         for result in changed:
             kept = "" if result.how == "exact" else " (edited since; your edits stay)"
             print(f"{'would revert' if would else 'reverted'} {path_in_words(root, where[result.path])}{kept}")
+        for path in removed:
+            print(f"{'would remove' if would else 'removed'} {path_in_words(root, path)}")
+    for path, what in shims.items():
+        if what == "edited":
+            messages.warning(shim.edited_in_words(path_in_words(root, path)))
     for path in gone:
         messages.warning(f"{path_in_words(root, path)}: annotated, but not there any more; nothing to revert")
     for failure in failures:

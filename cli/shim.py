@@ -1,4 +1,4 @@
-"""``shim = true``: annotated files import from a small generated module, one a package, which loads the tracer on demand.
+"""``shim = true``: annotated files import from a small generated module, one a package, which may load the tracer.
 
 Where it lies, and what it is called, is decided by how the project imports its modules: a module that its importer
 could not find would break the program. Where that cannot be told, a file imports the tracer itself.
@@ -11,7 +11,7 @@ import itertools
 import keyword
 import os
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -65,11 +65,12 @@ class Places:
         self._known = old.by_path()
         self._names: dict[Path, str] = {}
         self._entries = entries
-        absolute = {target for summary in summaries for target in _targets(summary) if not target.startswith(".")}
+        absolute = {target for summary in summaries for target in summary.facts.imported if not target.startswith(".")}
         self._heads = {target.partition(".")[0] for target in absolute}
         self._pairs = {pair for target in absolute for pair in itertools.pairwise(target.split("."))}
-        self._relative = {paths[s.path].parent for s in summaries if any(t.startswith(".") for t in _targets(s))}
+        self._relative = {paths[s.path].parent for s in summaries if any(t.startswith(".") for t in s.facts.imported)}
         self._scripts = {paths[summary.path].parent for summary in summaries if self._is_script(summary)}
+        self._roots = {paths[s.path].parent for s in summaries if self._is_script(s) and self._is_run_beside(s)}
         self._plain = {
             (paths[summary.path].parent, head) for summary in summaries for head in _heads(summary) - {"", "__future__"}
         }
@@ -82,8 +83,10 @@ class Places:
             return self._beside(path, summary)
         name = self._free_name(package)
         if self._is_script(summary):
-            inside = any(target.startswith(".") or target.partition(".")[0] == package.name for target in _targets(summary))
-            if not inside or self._imports_siblings(path, summary):
+            inside = any(
+                target.startswith(".") or target.partition(".")[0] == package.name for target in summary.facts.imported
+            )
+            if not inside or self._imports_siblings(summary):
                 self.reasons[summary.path] = f"it may be run as a script, which would not find {package.name}.{name}"
                 return None
         return Shim(f"{package.name}.{name}", self._relative_to_root(package / f"{name}.py"))
@@ -112,35 +115,37 @@ class Places:
     def _package(self, path: Path) -> Path | None:
         """The folder of the top-level package by whose name a file is imported; None where it is in none.
 
-        That is the outermost, unless the project imports an inner one by its own name: an ``__init__.py`` too many."""
+        That is the outermost, but for those that the project does not use as packages: an ``__init__.py`` too many."""
         chain = _packages_around(path)
-        if not chain:
-            return None
-        outermost = chain[0]
-        if outermost.name in self._heads:
-            return outermost
-        for folder in chain[1:]:
-            inside = {second for first, second in self._pairs if first == folder.name}
-            if any((folder / f"{name}.py").is_file() or is_package(folder / name) for name in inside):
-                return folder
+        while chain and chain[0].name not in self._heads and self._is_import_root(chain[0]):
+            del chain[0]
         before = self._known.get(self._relative_to_root(path))
-        if before is not None and before.shim:
+        if chain and before is not None and before.shim and chain[0].name not in self._heads:
             name = before.names["module"].rpartition(".")[0]
             return next((folder for folder in chain if folder.name == name), None)
-        uses_package = any(folder.is_relative_to(outermost) for folder in self._relative)
-        if not uses_package and any(self._is_sibling(path.parent, head) for at, head in self._plain if at == path.parent):
-            return None
-        return outermost
+        return chain[0] if chain else None
+
+    def _is_import_root(self, folder: Path) -> bool:
+        """Whether what lies in a folder is imported by its bare name, by others or by a script beside it."""
+        for first, second in self._pairs:
+            inner = folder / first
+            if is_package(inner) and ((inner / f"{second}.py").is_file() or is_package(inner / second)):
+                return True
+        return folder in self._roots
 
     def _is_script(self, summary: FileSummary) -> bool:
         return bool(summary.facts.guards) or summary.path in self._entries
 
-    def _imports_siblings(self, path: Path, summary: FileSummary) -> bool:
-        """Whether a file imports what stands beside it by its bare name, as a script does."""
-        return any(self._is_sibling(path.parent, head) for head in _heads(summary))
+    def _is_run_beside(self, summary: FileSummary) -> bool:
+        """Whether a script imports what stands beside it by nothing but its bare name."""
+        relative = any(target.startswith(".") for target in summary.facts.imported)
+        return not relative and self._imports_siblings(summary)
 
-    def _is_sibling(self, folder: Path, head: str) -> bool:
-        return head not in sys.stdlib_module_names and (folder / f"{head}.py").is_file()
+    def _imports_siblings(self, summary: FileSummary) -> bool:
+        folder = self._paths[summary.path].parent
+        return any(
+            head not in sys.stdlib_module_names and (folder / f"{head}.py").is_file() for head in _heads(summary)
+        )
 
     def _free_name(self, folder: Path) -> str:
         """What the shim in ``folder`` is called: the usual name, unless that is somebody else's."""
@@ -244,14 +249,8 @@ def _diff(path: str, before: str, after: str) -> str:
     return "".join(difflib.unified_diff(split_lines(before), split_lines(after), path, path))
 
 
-def _targets(summary: FileSummary) -> Iterator[str]:
-    """What a file imports, dotted; relative imports with their leading dots."""
-    yield from (target for _, target in summary.facts.imports)
-    yield from summary.facts.star_imports
-
-
 def _heads(summary: FileSummary) -> set[str]:
-    return {target.partition(".")[0] for target in _targets(summary)} - {""}
+    return {target.partition(".")[0] for target in summary.facts.imported} - {""}
 
 
 def _packages_around(path: Path) -> list[Path]:

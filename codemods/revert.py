@@ -474,6 +474,9 @@ def _names_outside(statement: ast.stmt, lines: set[int]) -> Iterator[ast.Name]:
         line = getattr(node, "lineno", 0)
         if line in lines and isinstance(node, (ast.If, ast.Expr, ast.Attribute, ast.ClassDef)):
             continue
+        if line in lines and isinstance(node, ast.With):
+            stack.extend(node.body)
+            continue
         if isinstance(node, ast.Name):
             yield node
         stack.extend(ast.iter_child_nodes(node))

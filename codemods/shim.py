@@ -70,7 +70,7 @@ def _lines(generation: Generation) -> Iterator[str]:
         yield f"            return {written}"
     yield ""
     yield f"    {LOGGER} = _off = _Off()"
-    yield "    # Built-in functions are called without a frame: one gives the object, the other takes anything and gives ''."
+    yield "    # Built-in functions need no frame: one gives the object, the other takes anything and gives ''."
     yield "    _Off.__enter__ = itertools.repeat(_off).__next__"
     yield '    _Off.__exit__ = "".format'
     yield ""

@@ -68,8 +68,7 @@ class Rewrite:
     """The text from ``line`` and ``column`` to ``end_line`` and ``end_column`` becomes ``text``, a part of a line.
 
     Lines are 1-based, columns 0-based and in characters. A call is changed by what is put around its parts, so that a
-    call in the arguments of another is changed beside it. What is put in at one place stands in the order of
-    ``rank``."""
+    call in the arguments of another is changed beside it. Texts at one place stand in the order of ``rank``."""
 
     line: int
     column: int

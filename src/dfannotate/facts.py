@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dfannotate import vocabulary
+from dfannotate.calls import Calls, WorkerCall
 from dfannotate.source import Source
 
 Scope = Literal["module", "class", "function"]
@@ -152,6 +153,8 @@ class ClassFacts:
     has_getattr: bool
     sets_attributes: bool
     """Sets attributes whose names are not in the source (``setattr(self, name, …)``, ``self.__dict__``)."""
+    defines: frozenset[str] = frozenset()
+    """Which of ``__init__`` and ``run`` it has itself."""
 
 
 @dataclass(frozen=True)
@@ -239,6 +242,13 @@ class ModuleFacts:
     mpi: tuple[MpiStatement, ...]
     outlives: bool
     """Imports something by which work goes on after the program's last statement."""
+    worker_calls: tuple[WorkerCall, ...] = ()
+    """Calls by which worker processes may come to be."""
+    aliases: tuple[tuple[str, str], ...] = ()
+    """Top-level name -> what it stands for by an assignment (``Loader = DataLoader``)."""
+    imported: frozenset[str] = frozenset()
+    """Everything that any import of the file names, dotted, also where the local name is bound again (``a.b`` for
+    ``import a.b`` and for ``from a import b``); relative imports keep their leading dots."""
 
     def import_map(self) -> dict[str, str]:
         return dict(self.imports)
@@ -251,9 +261,9 @@ def resolve(name: str, imports: dict[str, str]) -> str:
     return name if target is None else target + dot + rest
 
 
-def find_facts(source: Source) -> ModuleFacts:
-    """The facts of a parsed file."""
-    return _Walk(source).run()
+def find_facts(source: Source, generation: vocabulary.Generation = vocabulary.CURRENT) -> ModuleFacts:
+    """The facts of a parsed file, for a tracer of ``generation``: what imports from that knows the tracer already."""
+    return _Walk(source, generation).run()
 
 
 def dotted(node: ast.expr) -> str:
@@ -314,6 +324,7 @@ class _Context:
         "levels",
         "loop",
         "name",
+        "node",
         "outer",
         "owner",
         "qualname",
@@ -333,15 +344,17 @@ class _Context:
         outer: _Context | None = None,
         klass: _Class | None = None,
         self_name: str = "",
+        node: ast.AST | None = None,
     ) -> None:
         self.scope: Scope = scope
         self.name = name
+        self.node = node
+        self.outer = outer
         self.qualname = outer.inner_name(name) if outer else ""
         self.stands_in: Scope = outer.scope if outer else "module"
         self.owner = outer.qualname if outer else ""
         self.klass = klass
         self.self_name = self_name
-        self.outer = outer
         self.calls: list[tuple[str, int]] = []
         self.levels: list[tuple[str, int]] = []
         """Calls that may be given a stack level, if they are what they look like, and what they would look at."""
@@ -359,24 +372,33 @@ class _Context:
             return f"{self.qualname}.<locals>.{name}"
         return f"{self.qualname}.{name}" if self.qualname else name
 
+    def definitions(self) -> tuple[ast.AST, ...]:
+        """The definitions around what stands in this scope, outermost first."""
+        around = self.outer.definitions() if self.outer else ()
+        return (*around, self.node) if self.node else around
+
 
 class _Class:
-    __slots__ = ("getattr", "hazards", "qualname", "sets")
+    __slots__ = ("defines", "getattr", "hazards", "qualname", "sets")
 
     def __init__(self, qualname: str) -> None:
         self.qualname = qualname
         self.hazards: set[str] = set()
+        self.defines: set[str] = set()
         self.getattr = self.sets = False
 
 
 class _Walk:
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, generation: vocabulary.Generation) -> None:
         self.source = source
+        self.generation = generation
         self.lines = source.lines
         self.functions: list[tuple[ast.FunctionDef | ast.AsyncFunctionDef, _Context]] = []
         self.classes: list[tuple[ast.ClassDef, _Class]] = []
         self.imports: dict[str, str] = {}
+        self.worker_calls = Calls(source.tree, self.imports)
         self.star_imports: list[str] = []
+        self.imported: set[str] = set()
         self.taken: set[str] = set()
         self.outside_hazards: set[str] = set()
         self.looked_at: set[str] = set()
@@ -404,6 +426,7 @@ class _Walk:
             guards=tuple(self._guards(body)),
             imports=tuple(sorted(self.imports.items())),
             star_imports=tuple(self.star_imports),
+            imported=frozenset(self.imported),
             has_all="__all__" in self.source.text and "__all__" in _names_bound_by(body),
             taken=frozenset(self.taken),
             tracer=self._tracer(body),
@@ -417,6 +440,8 @@ class _Walk:
                 if (callee := resolve(raw, self.imports)).partition(".")[0] in INSPECTING_PACKAGES or callee in LISTERS
             ),
             generated=_is_generated(self.source.text[:2000]),
+            worker_calls=self.worker_calls.found(self.lines, {node.name for node, _ in self.classes if node.bases}),
+            aliases=self.worker_calls.aliases(),
             outlives=not OUTLIVING.isdisjoint(target.partition(".")[0] for target in self.imports.values()),
             mpi=tuple(self._mpi(body, "", direct=True)) if "mpi4py" in self.source.text else (),
         )
@@ -442,6 +467,8 @@ class _Walk:
                 self._call(node, context)  # type: ignore[arg-type]
             elif kind is ast.Attribute:
                 self._attribute(node, context)  # type: ignore[arg-type]
+            elif kind is ast.JoinedStr:
+                self.worker_calls.strings.append(node)  # type: ignore[arg-type]
             elif isinstance(node, statement):
                 context.statements += 1
                 if kind is ast.FunctionDef or kind is ast.AsyncFunctionDef:
@@ -459,6 +486,8 @@ class _Walk:
                     continue
                 elif isinstance(node, (ast.Global, ast.Nonlocal)):
                     self._take(node.names)
+                    if kind is ast.Global:
+                        self.worker_calls.global_names.update(node.names)
             elif isinstance(node, ast.Lambda):
                 self._scan([node.body], context, in_lambda=True)
                 self._scan([node.args], context)
@@ -517,7 +546,9 @@ class _Walk:
                 klass.hazards.add(node.name)
             if node.name in ("__getattr__", "__getattribute__"):
                 klass.getattr = True
-        context = _Context("function", node.name, outer, klass, self_name)
+            if node.name in ("__init__", "run"):
+                klass.defines.add(node.name)
+        context = _Context("function", node.name, outer, klass, self_name, node)
         self.functions.append((node, context))
         self._scan(node.body, context)
 
@@ -531,13 +562,14 @@ class _Walk:
             for part in ast.walk(base):
                 if isinstance(part, ast.Constant) and isinstance(part.value, str):
                     klass.hazards.update(vocabulary.HAZARDOUS_NAMES.intersection(re.findall(r"\w+", part.value)))
-        context = _Context("class", node.name, outer, klass)
+        context = _Context("class", node.name, outer, klass, node=node)
         klass.hazards.update(vocabulary.HAZARDOUS_NAMES.intersection(_names_bound_by(node.body)))
         self._scan(node.body, context)
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
         if isinstance(node, ast.Import):
             for alias in node.names:
+                self.imported.add(alias.name)
                 if alias.asname:
                     self.imports[alias.asname] = alias.name
                 else:
@@ -551,19 +583,22 @@ class _Walk:
         for alias in node.names:
             if alias.name == "*":
                 self.star_imports.append(module)
+                self.imported.add(module)
                 continue
             joined = module if module.endswith(".") else module + "."
             self.imports[alias.asname or alias.name] = joined + alias.name
+            self.imported.add(joined + alias.name)
             self._take([alias.asname or alias.name])
 
     def _note_tracer(self, module: str) -> None:
         head = module.partition(".")[0]
-        if head == vocabulary.TRACER_PACKAGE or module in vocabulary.OLD_MODULES:
+        if head == vocabulary.TRACER_PACKAGE or module in vocabulary.OLD_MODULES or vocabulary.is_shim(module):
             self.tracer_modules.add(module)
 
     def _call(self, node: ast.Call, context: _Context) -> None:
         name = dotted(node.func) or UNNAMED
         context.calls.append((name, node.lineno))
+        self.worker_calls.note(node, name, context.qualname, context.definitions)
         last = name.rpartition(".")[2]
         if last == vocabulary.INITIALIZE:
             self.initialize_lines.append(node.lineno)
@@ -689,6 +724,7 @@ class _Walk:
             hazards=frozenset(klass.hazards),
             has_getattr=klass.getattr,
             sets_attributes=klass.sets,
+            defines=frozenset(klass.defines),
         )
 
     def _statements(self, body: list[ast.stmt], *, top: bool) -> tuple[Statement, ...]:
@@ -777,28 +813,38 @@ class _Walk:
             movable = False
         return Block(first, last, prefix, broken, movable)
 
+    def _spelling(self, node: ast.stmt) -> vocabulary.Generation | None:
+        """How the tracer's names are spelled in an import of them that works with the generation written for."""
+        if not isinstance(node, ast.ImportFrom) or node.level or node.module is None:
+            return None
+        if node.module == self.generation.module:
+            return self.generation
+        return vocabulary.CURRENT if vocabulary.is_shim(node.module) else None
+
     def _tracer(self, body: list[ast.stmt]) -> TracerNames:
         logger = function = enabled = instance = category = ""
         import_line = instance_line = 0
-        if vocabulary.MODULE not in self.tracer_modules:
+        ours = frozenset(node for node in body if self._spelling(node))
+        if not ours:
             return TracerNames()
-        rebound = _names_bound_elsewhere(self.source.tree)
+        rebound = _names_bound_elsewhere(self.source.tree, ours)
         defined = False
         for node in body:
             defined |= isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-            if isinstance(node, ast.ImportFrom) and not node.level and node.module == vocabulary.MODULE:
-                for alias in node.names:
+            spelled = self._spelling(node)
+            if spelled:
+                for alias in node.names:  # type: ignore[attr-defined]
                     local = alias.asname or alias.name
                     if local in rebound:
                         continue
-                    if alias.name == vocabulary.FUNCTION:
+                    if alias.name == spelled.function:
                         function = function or local
                         import_line = logical_end(node, self.lines)
                     elif defined:  # what stands above may be called before this import
                         continue
-                    elif alias.name == vocabulary.LOGGER:
+                    elif alias.name == spelled.logger:
                         logger = logger or local
-                    elif alias.name == vocabulary.ENABLED:
+                    elif alias.name == spelled.enabled:
                         enabled = enabled or local
             elif isinstance(node, ast.Assign) and function and not instance:
                 value = node.value
@@ -900,15 +946,13 @@ def _names_bound_by(body: list[ast.stmt]) -> Iterable[str]:
         stack.extend(ast.iter_child_nodes(node))
 
 
-def _names_bound_elsewhere(tree: ast.Module) -> frozenset[str]:
-    """Names of a module that mean more than one thing in it, whatever the scope: those that anything binds besides the
-    imports of the tracer and the instances made at the top level."""
+def _names_bound_elsewhere(tree: ast.Module, imports: frozenset[ast.stmt]) -> frozenset[str]:
+    """Names of a module that mean more than one thing in it, whatever the scope: those that anything binds besides
+    ``imports`` of the tracer and the instances made at the top level."""
     top = set(tree.body)
-    ours: set[ast.AST] = set()
+    ours: set[ast.AST] = set(imports)
     for node in top:
-        if isinstance(node, ast.ImportFrom) and node.module == vocabulary.MODULE and not node.level:
-            ours.add(node)
-        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and len(node.targets) == 1:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and len(node.targets) == 1:
             ours.add(node.targets[0])
     names: list[str] = []
     # One name, two instances: a decorator between them would get the other's category.

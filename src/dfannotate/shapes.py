@@ -142,7 +142,9 @@ class {event}:
         self.start, self.duration = None if unit else self.tracer.{get_time}(), None
 
     def __enter__(self):
-        return self
+        if self.unit is None and self.start and self.duration is None:
+            now = self.tracer.{get_time}()
+            self.duration = now - self.start if now > self.start else 0
 
     def __exit__(self, kind, error, trace):
         if kind is None or not issubclass(kind, Exception):
@@ -167,7 +169,7 @@ class {event}:
 
     def ticks(self, value, scale):
         if hasattr(value, "__index__"):
-            value = value.__index__() * scale // self.unit
+            value = (2 * value.__index__() * scale + self.unit) // (2 * self.unit)
         else:
             value = int(float(value) * scale / self.unit + 0.5)
         return value if value > 0 else 0
@@ -199,9 +201,6 @@ class {event}:
 
     def log(self):
         with self:
-            if self.unit is None and self.start:
-                now = self.tracer.{get_time}()
-                self.duration = now - self.start if now > self.start else 0
             if self.duration is None:
                 return
             if self.json:

@@ -70,7 +70,7 @@ def test_found_from_a_relative_path(write_tree: WriteTree, monkeypatch: pytest.M
 
 
 REFUSED = {
-    "unknown-key": ("[tool.dfannotate]\nexcludes = []", "unknown key 'excludes' in [tool.dfannotate]; known: category"),
+    "unknown-key": ("[tool.dfannotate]\nexcludes = []", "unknown key 'excludes' in [tool.dfannotate]; known: categories, category"),
     "unknown-table": ("[tool.dfannotate.jobs2]\nx = 1", "unknown key 'jobs2'"),
     "string-for-list": (
         "[tool.dfannotate]\nexclude = 'a'",
@@ -91,7 +91,6 @@ REFUSED = {
     "float-for-integer": ("[tool.dfannotate]\njobs = 2.0", "tool.dfannotate.jobs: must be an integer, not a float"),
     "no-jobs": ("[tool.dfannotate]\njobs = 0", "tool.dfannotate.jobs: must be at least 1, not 0"),
     "unknown-target": ("[tool.dfannotate]\ntarget = '9.9'", "dfannotate.target: '9.9' is not a release that"),
-    "role": ("[tool.dfannotate]\ncategory = 'role'", "categories by role are not available yet"),
     "quote-in-category": ("[tool.dfannotate]\ncategory = 'a\"b'", "would break the trace"),
     "empty-category": ("[tool.dfannotate]\ncategory = ' '", "tool.dfannotate.category: a category needs a name"),
     "not-a-table": ("[tool]\ndfannotate = 3", "tool.dfannotate must be a table, not an integer"),

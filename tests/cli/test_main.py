@@ -209,7 +209,6 @@ BAD_USAGE = {
     "bad-format": ("apply --format xml", "dfannotate apply: error: Invalid value for '--format': 'xml' is not one of"),
     "no-jobs": ("apply --jobs 0", "dfannotate apply: error: Invalid value for '--jobs': "),
     "jobs-not-a-number": ("apply --jobs many", "dfannotate apply: error: Invalid value for '--jobs': "),
-    "role": ("apply --category role", "'--category': categories by role are not available yet; use 'module'"),
     "empty-category": ("apply --category=", "'--category': a category needs a name"),
     "category-with-quote": ('apply --category a"b', "quotes, backslashes and control characters would"),
     "unknown-target": ("apply --target 1.0", "'--target': '1.0' is not a release that dfannotate writes"),

@@ -1,0 +1,484 @@
+"""Calls by which a program may come to have worker processes: what is called, resolved in its scope, and its arguments.
+
+A name means what its scope says, and is followed no further than can be told: through imports, through ``Loader =
+DataLoader``, through the context that ``get_context()`` returned. One that is bound in any other way stays unknown.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+Position = tuple[int, int]
+"""A line (1-based) and a column (0-based, in characters)."""
+
+CONTEXT_MAKERS = {
+    "multiprocessing.get_context": "multiprocessing",
+    "multiprocessing.context.BaseContext.get_context": "multiprocessing",
+    "torch.multiprocessing.get_context": "torch.multiprocessing",
+}
+"""Calls whose result has the classes of a module."""
+
+CONTEXT_CLASSES = {
+    **{f"multiprocessing.context.{name}": "multiprocessing" for name in ("BaseContext", "DefaultContext")},
+    **{f"multiprocessing.context.{name}Context": "multiprocessing" for name in ("Spawn", "Fork", "ForkServer")},
+}
+"""Annotations of a parameter that has them too."""
+
+PARTIAL = "functools.partial"
+LOCAL = ":"
+"""Begins the name of what the module itself defines, so that it is not taken for something imported."""
+SUPER = "super:"
+"""Begins the qualified name of the class whose ``__init__`` makes the call ``super().__init__(…)``."""
+
+STAR = "*:"
+"""Begins a name that the module binds nowhere, so that it came by ``from module import *``."""
+
+_PACKAGES = frozenset({"multiprocessing", "concurrent", "functools", "os"})
+"""The packages of the standard library whose calls may make processes, or make such calls later."""
+_OTHERS = frozenset({"builtins", "numpy", "pandas", "scipy", "matplotlib", "pytest", "typing_extensions"})
+"""Packages whose calls make none."""
+_TORCH = ("torch.utils.data.", "torch.multiprocessing.")
+_TELLING = re.compile(r"(loader|process|pool|executor|cls|class|spawn|start_processes|fork|forkpty|partial)$", re.I)
+"""How the name ends by which something is called that may make processes."""
+_HARMLESS = ("Error", "Exception", "Warning")
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument with its place; ``keyword`` is empty for one by position, ``*`` or ``**`` for an unpacked one."""
+
+    keyword: str
+    start: Position
+    end: Position
+
+
+@dataclass(frozen=True)
+class WorkerCall:
+    """A call that may make worker processes, or a ``functools.partial`` of one.
+
+    ``callees``: all that the called name may stand for. ``function``: the qualified name of the function that it stands
+    in. ``callee``: the place of the called name, for a partial that of its first argument, which is not among
+    ``arguments``. ``further``: where one more argument can be put in, None where it cannot; ``separator`` goes before
+    it."""
+
+    callees: tuple[str, ...]
+    function: str
+    line: int
+    callee: Argument
+    arguments: tuple[Argument, ...]
+    further: Position | None
+    separator: str
+    partial: bool = False
+
+
+class Calls:
+    """The calls of one module that may make worker processes, gathered while the module is walked."""
+
+    def __init__(self, tree: ast.Module, imports: Mapping[str, str]) -> None:
+        """``imports``: local name -> what it stands for, of any scope, filled before ``found`` is asked for."""
+        self._tree = tree
+        self._imports = imports
+        self._candidates: list[tuple[ast.Call, str, str, Callable[[], tuple[ast.AST, ...]]]] = []
+        self.global_names: set[str] = set()
+        """Names that any function declares global."""
+        self.strings: list[ast.expr] = []
+        """Strings with expressions in them."""
+
+    def note(self, node: ast.Call, name: str, function: str, around: Callable[[], tuple[ast.AST, ...]]) -> None:
+        """Note a call of ``name`` (as written) that stands in ``function``; ``around`` gives the definitions around
+        it, outermost first."""
+        last = name.rpartition(".")[2]
+        if last == "__init__" or (last and last[0].isupper() and not last.endswith(_HARMLESS)) or _TELLING.search(last):
+            self._candidates.append((node, name, function, around))
+
+    def found(self, lines: Sequence[str], classes: Collection[str]) -> tuple[WorkerCall, ...]:
+        """The calls whose callee could be resolved to something that is worth asking the project about; ``classes``
+        are the names of those of the module that have a base."""
+        promising = [item for item in self._candidates if self._is_promising(item[1], classes)]
+        if not promising:
+            return ()
+        resolver = self._resolver
+        found = []
+        in_strings: set[ast.AST] | None = None
+        for node, _, function, around in promising:
+            if any(isinstance(argument, (ast.Yield, ast.YieldFrom)) for argument in _values(node)):
+                continue
+            call = _worker_call(node, function, around(), resolver, lines)
+            if call is not None:
+                # Positions within a string are not to be relied on before Python 3.12.
+                if in_strings is None:
+                    in_strings = {part for string in self.strings for part in ast.walk(string)}
+                if node not in in_strings:
+                    found.append(call)
+        return tuple(sorted(found, key=lambda call: (call.callee.start, call.callee.end)))
+
+    def _is_promising(self, name: str, classes: Collection[str]) -> bool:
+        head, dot, rest = name.partition(".")
+        if name == ".__init__":
+            return bool(classes)
+        target = self._imports.get(head)
+        if target is None:
+            return head in classes or bool(_TELLING.search(name)) or rest == "__init__"
+        package = target.partition(".")[0]
+        if package == "torch":
+            return (target + dot + rest + ".").startswith(_TORCH)
+        return package in _PACKAGES or (package not in sys.stdlib_module_names and package not in _OTHERS)
+
+    @cached_property
+    def _resolver(self) -> _Resolver:
+        return _Resolver(self._tree, self.global_names)
+
+    def aliases(self) -> tuple[tuple[str, str], ...]:
+        """Top-level names that stand for something else by an assignment -> what that is."""
+        kinds = (ast.Name, ast.Attribute, ast.Call, ast.IfExp, ast.BoolOp)
+        found = []
+        for name, bound in sorted(self._resolver.bindings(self._tree).items()):
+            if any(isinstance(value, kinds) for value in bound):
+                meanings = self._resolver.meanings(ast.Name(name, ast.Load()), (self._tree,))
+                if len(meanings) == 1:
+                    found.append((name, next(iter(meanings))))
+        return tuple(found)
+
+
+def _values(node: ast.Call) -> Iterator[ast.expr]:
+    yield from node.args
+    yield from (keyword.value for keyword in node.keywords)
+
+
+def _worker_call(
+    node: ast.Call, function: str, around: tuple[ast.AST, ...], resolver: _Resolver, lines: Sequence[str]
+) -> WorkerCall | None:
+    scopes = (resolver.tree, *around)
+    callees = resolver.meanings(node.func, scopes) or _super_call(node, scopes, resolver)
+    arguments: list[ast.expr | ast.keyword] = [*node.args, *node.keywords]
+    callee: ast.expr = node.func
+    partial = callees == {PARTIAL}
+    if partial:
+        if not node.args or isinstance(node.args[0], ast.Starred):
+            return None
+        callee = node.args[0]
+        arguments.remove(callee)
+        callees = resolver.meanings(callee, scopes)
+    if not callees or not any(map(_is_worth_asking, callees)):
+        return None
+    places = _Places(lines)
+    further = places.further(node)
+    return WorkerCall(
+        callees=tuple(sorted(callees)),
+        function=function,
+        line=node.lineno,
+        callee=places.argument("", callee),
+        arguments=tuple(sorted((places.of(argument) for argument in arguments), key=lambda a: a.start)),
+        further=further,
+        separator=", " if node.args or node.keywords else "",
+        partial=partial,
+    )
+
+
+def _is_worth_asking(callee: str) -> bool:
+    if callee.startswith((SUPER, LOCAL, STAR, ".")):
+        return True
+    if callee.startswith("torch."):
+        return callee.startswith(_TORCH)
+    head = callee.partition(".")[0]
+    return head in _PACKAGES or (head not in sys.stdlib_module_names and head not in _OTHERS)
+
+
+def _super_call(node: ast.Call, scopes: tuple[ast.AST, ...], resolver: _Resolver) -> set[str]:
+    """The class whose ``__init__`` calls that of its base: ``super().__init__(…)``, with or without arguments."""
+    func = node.func
+    if not (isinstance(func, ast.Attribute) and func.attr == "__init__" and len(scopes) >= 3):
+        return set()
+    method, klass = scopes[-1], scopes[-2]
+    if not (isinstance(method, ast.FunctionDef) and method.name == "__init__" and isinstance(klass, ast.ClassDef)):
+        return set()
+    made = func.value
+    if not (isinstance(made, ast.Call) and isinstance(made.func, ast.Name) and made.func.id == "super"):
+        return set()
+    if made.args and not (isinstance(made.args[0], ast.Name) and made.args[0].id == klass.name):
+        return set()
+    return {SUPER + resolver.qualname(scopes[:-1])}
+
+
+# --- what a name means ------------------------------------------------------------------------------------------------
+
+
+class _Resolver:
+    """Resolves expressions in the scopes of one module."""
+
+    def __init__(self, tree: ast.Module, global_names: Collection[str]) -> None:
+        self.tree = tree
+        self._bindings: dict[ast.AST, dict[str, list[ast.AST | None]]] = {}
+        self._globals = global_names
+        stars = (node for node in tree.body if isinstance(node, ast.ImportFrom))
+        self._has_stars = any(alias.name == "*" for node in stars for alias in node.names)
+
+    def qualname(self, scopes: Sequence[ast.AST]) -> str:
+        """The qualified name of the innermost of ``scopes``, which begin with the module."""
+        name = ""
+        for scope in scopes[1:]:
+            assert isinstance(scope, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
+            last = scope is scopes[-1]
+            name += scope.name
+            if not last:
+                name += "." if isinstance(scope, ast.ClassDef) else ".<locals>."
+        return name
+
+    def meanings(self, node: ast.expr, scopes: tuple[ast.AST, ...], hops: int = 6) -> set[str]:
+        """All that an expression may stand for, dotted; empty where any of it is unknown."""
+        if not hops:
+            return set()
+        if isinstance(node, ast.Name):
+            return self._name(node.id, scopes, hops - 1)
+        if isinstance(node, ast.Attribute):
+            if isinstance(node.value, ast.Name) and (found := self._of_self(node, scopes, hops - 1)):
+                return found
+            return {f"{base}.{node.attr}" for base in self.meanings(node.value, scopes, hops)}
+        if isinstance(node, ast.Call):
+            made = self.meanings(node.func, scopes, hops - 1)
+            return {CONTEXT_MAKERS[name] for name in made} if made and made <= CONTEXT_MAKERS.keys() else set()
+        if isinstance(node, ast.IfExp):
+            return self._all([node.body, node.orelse], scopes, hops - 1)
+        if isinstance(node, ast.BoolOp):
+            return self._all(node.values, scopes, hops - 1)
+        return set()
+
+    def _all(self, nodes: Iterable[ast.expr], scopes: tuple[ast.AST, ...], hops: int) -> set[str]:
+        found: set[str] = set()
+        for node in nodes:
+            if isinstance(node, ast.Constant) and node.value is None:
+                continue
+            meanings = self.meanings(node, scopes, hops)
+            if not meanings:
+                return set()
+            found |= meanings
+        return found
+
+    def _name(self, name: str, scopes: tuple[ast.AST, ...], hops: int) -> set[str]:
+        for depth in range(len(scopes), 0, -1):
+            scope = scopes[depth - 1]
+            if isinstance(scope, ast.ClassDef) and depth < len(scopes):
+                continue  # a class's names are not seen in its methods
+            bound = self.bindings(scope).get(name)
+            if bound is None:
+                continue
+            found: set[str] = set()
+            for value in bound:
+                meanings = self._bound(name, value, scopes[:depth], hops)
+                if meanings is None:
+                    return set()
+                found |= meanings
+            return found
+        return {STAR + name} if self._has_stars and not hasattr(builtins, name) else set()
+
+    def _bound(self, name: str, value: ast.AST | None, scopes: tuple[ast.AST, ...], hops: int) -> set[str] | None:
+        """What one binding of a name makes it mean; None where that cannot be told."""
+        if isinstance(value, ast.alias):
+            return {value.name}
+        if isinstance(value, ast.ClassDef):
+            return {LOCAL + self.qualname((*scopes, value))}
+        if isinstance(value, ast.arg):
+            names = self.meanings(value.annotation, scopes[:-1], hops) if value.annotation else set()
+            return {CONTEXT_CLASSES[n] for n in names} if names and names <= CONTEXT_CLASSES.keys() else None
+        if isinstance(value, ast.Constant) and value.value is None:
+            return set()  # cannot be called
+        if isinstance(value, ast.expr):
+            return self.meanings(value, scopes, hops) or None
+        return None
+
+    def _of_self(self, node: ast.Attribute, scopes: tuple[ast.AST, ...], hops: int) -> set[str]:
+        """An attribute of ``self`` (or ``cls``) that the class sets, always to the same."""
+        assert isinstance(node.value, ast.Name)
+        for depth in range(len(scopes) - 1, 0, -1):
+            klass, method = scopes[depth - 1], scopes[depth]
+            if isinstance(klass, ast.ClassDef) and isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                break
+        else:
+            return set()
+        if node.value.id != _first_parameter(method):
+            return set()
+        found: set[str] = set()
+        for bound in self.bindings(klass).get(node.attr, ()):
+            meanings = self._bound(node.attr, bound, scopes[:depth], hops)
+            if meanings is None:
+                return set()
+            found |= meanings
+        for member in klass.body:
+            if isinstance(member, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                for value in _set_on(_first_parameter(member), node.attr, member):
+                    meanings = self._all([value], (*scopes[:depth], member), hops) if value else set()
+                    if not meanings and not (isinstance(value, ast.Constant) and value.value is None):
+                        return set()
+                    found |= meanings
+        return found
+
+    def bindings(self, scope: ast.AST) -> dict[str, list[ast.AST | None]]:
+        """Name -> what each of its bindings in a scope makes it: an alias of an import (its name made absolute), a
+        class, a parameter, an assigned expression, or None for whatever else."""
+        found = self._bindings.get(scope)
+        if found is None:
+            found = self._bindings[scope] = {}
+            elsewhere: set[str] = set()
+            for name, value in _bound_in(scope, elsewhere):
+                found.setdefault(name, []).append(value)
+            for name in elsewhere:
+                found.pop(name, None)
+            if scope is self.tree:
+                for name in self._globals:
+                    found.setdefault(name, []).append(None)
+        return found
+
+
+def _first_parameter(function: ast.AST) -> str:
+    assert isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
+    positional = [*function.args.posonlyargs, *function.args.args]
+    return positional[0].arg if positional else ""
+
+
+def _set_on(name: str, attribute: str, function: ast.AST) -> Iterator[ast.expr | None]:
+    """What ``name.attribute`` is set to in a function; None for whatever is no plain assignment."""
+    for node in ast.walk(function):
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if any(_is_attribute(target, name, attribute) for target in targets):
+                yield node.value
+                continue
+            parts = [part for target in targets for part in ast.walk(target)]
+        elif isinstance(node, (ast.For, ast.AugAssign, ast.NamedExpr)):
+            parts = list(ast.walk(node.target))
+        elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+            parts = list(ast.walk(node.optional_vars))
+        else:
+            continue
+        if any(_is_attribute(part, name, attribute) for part in parts if isinstance(part, ast.expr)):
+            yield None
+
+
+def _is_attribute(node: ast.expr, name: str, attribute: str) -> bool:
+    return (
+        isinstance(node, ast.Attribute)
+        and node.attr == attribute
+        and isinstance(node.value, ast.Name)
+        and node.value.id == name
+    )
+
+
+def _bound_in(scope: ast.AST, elsewhere: set[str]) -> Iterator[tuple[str, ast.AST | None]]:
+    """The bindings of one scope, in no order; names that belong to a scope further out are added to ``elsewhere``."""
+    stack: list[ast.AST] = []
+    if isinstance(scope, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        given = scope.args
+        for argument in (*given.posonlyargs, *given.args, *given.kwonlyargs):
+            yield argument.arg, argument
+        for unpacked in (given.vararg, given.kwarg):
+            if unpacked:
+                yield unpacked.arg, None
+    stack.extend(getattr(scope, "body", ()))
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node.name, None
+            continue
+        if isinstance(node, ast.ClassDef):
+            yield node.name, node
+            continue
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield from _imported(node)
+            continue
+        if isinstance(node, (ast.Global, ast.Nonlocal)):
+            elsewhere.update(node.names)
+            continue
+        if isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if node.value is None:
+                continue
+            plain = [target for target in targets if isinstance(target, ast.Name)]
+            for target in plain:
+                yield target.id, node.value
+            stack.extend(target for target in targets if target not in plain)
+            stack.append(node.value)
+            continue
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            yield node.id, None
+        elif isinstance(node, ast.arg):  # of a lambda
+            yield node.arg, None
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            yield node.name, None
+        elif isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name:
+            yield node.name, None
+        elif isinstance(node, ast.MatchMapping) and node.rest:
+            yield node.rest, None
+        stack.extend(ast.iter_child_nodes(node))
+
+
+def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, ast.AST | None]]:
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            name = alias.asname or alias.name.partition(".")[0]
+            yield name, ast.alias(name=alias.name if alias.asname else name)
+        return
+    module = "." * node.level + (node.module or "")
+    joined = module if module.endswith(".") else module + "."
+    for alias in node.names:
+        if alias.name != "*":
+            yield alias.asname or alias.name, ast.alias(name=joined + alias.name)
+
+
+# --- where the parts of a call are ------------------------------------------------------------------------------------
+
+
+class _Places:
+    """Positions in the text of a module."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self.lines = lines
+
+    def position(self, line: int, column: int) -> Position:
+        """A place of the tree, whose columns count bytes."""
+        text = self.lines[line - 1]
+        return line, column if text.isascii() else len(text.encode()[:column].decode(errors="replace"))
+
+    def argument(self, keyword: str, value: ast.expr) -> Argument:
+        assert value.end_lineno is not None and value.end_col_offset is not None
+        start = self.position(value.lineno, value.col_offset)
+        return Argument(keyword, start, self.position(value.end_lineno, value.end_col_offset))
+
+    def of(self, node: ast.expr | ast.keyword) -> Argument:
+        if isinstance(node, ast.keyword):
+            return self.argument(node.arg or "**", node.value)
+        return self.argument("*" if isinstance(node, ast.Starred) else "", node)
+
+    def further(self, node: ast.Call) -> Position | None:
+        """Behind the last argument, its parentheses included, or behind the parenthesis that opens the call."""
+        assert node.end_lineno is not None and node.end_col_offset is not None
+        end = self.position(node.end_lineno, node.end_col_offset)
+        given = [*node.args, *node.keywords]
+        if not given:
+            func = self.argument("", node.func)
+            opened = [place for place, mark in self._marks(func.end, end) if mark == "("]
+            return (opened[0][0], opened[0][1] + 1) if opened else None
+        if len(given) == 1 and isinstance(given[0], ast.GeneratorExp):
+            return None  # its parentheses may be those of the call
+        last = max(given, key=lambda part: (part.end_lineno or 0, part.end_col_offset or 0))
+        assert last.end_lineno is not None and last.end_col_offset is not None
+        start = self.position(last.end_lineno, last.end_col_offset)
+        closed = [place for place, mark in self._marks(start, end) if mark == ")"]
+        return start if len(closed) < 2 else (closed[-2][0], closed[-2][1] + 1)
+
+    def _marks(self, start: Position, end: Position) -> Iterator[tuple[Position, str]]:
+        """The characters between two places that are no white space and in no comment."""
+        for number in range(start[0], end[0] + 1):
+            text = self.lines[number - 1]
+            first = start[1] if number == start[0] else 0
+            last = end[1] if number == end[0] else len(text)
+            for column in range(first, last):
+                if text[column] == "#":
+                    break
+                if not text[column].isspace():
+                    yield (number, column), text[column]

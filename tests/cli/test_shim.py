@@ -1,0 +1,436 @@
+"""``shim = true``: where the module lies, who imports it, and how it comes and goes; and programs run with it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from shutil import copytree
+from typing import Any
+
+import pytest
+
+from dfannotate.analysis.reader import open_traces
+from dfannotate.cli.environment import without_tracer_variables
+from dfannotate.codemods.shim import MARK, shim_text
+from dfannotate.manifest import load
+from dfannotate.vocabulary import CURRENT, GENERATIONS
+
+WriteTree = Callable[[Mapping[str, str | bytes]], Path]
+RunCli = Callable[..., Any]
+
+HERE = Path(__file__).parent
+PROGRAMS = HERE.parent.parent / "corpus" / "programs"
+WITHOUT_TORCH = HERE.parent / "without_torch"
+
+CONFIGURED = "[tool.dfannotate]\nshim = true\nfunctions = 'all'\n"
+WORK = "def work(values):\n    return [value for value in values]\n"
+GUARD = '\nif __name__ == "__main__":\n    print(work("ab"))\n'
+PACKAGE = {
+    "pyproject.toml": CONFIGURED,
+    "pkg/__init__.py": "",
+    "pkg/a.py": WORK,
+    "pkg/sub/__init__.py": "",
+    "pkg/sub/b.py": WORK,
+}
+
+
+NO_TRACER = """\
+import sys
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("dftracer", "pydftracer"):
+            raise ImportError(f"{name} is not installed here")
+
+sys.meta_path.insert(0, Blocked())
+"""
+
+
+def imports(root: Path) -> dict[str, str]:
+    """Where each annotated file imports the tracer's names from."""
+    found = {}
+    for file in sorted(root.rglob("*.py")):
+        for line in file.read_text().splitlines():
+            if "DFTracerFn" in line and line.startswith("from "):
+                found[file.relative_to(root).as_posix()] = line.split()[1]
+    return found
+
+
+def files_of(root: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(root).as_posix(): path.read_bytes()
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and ".dfannotate" not in path.parts and "__pycache__" not in path.parts
+    }
+
+
+# --- where it lies --------------------------------------------------------------------------------------------------
+
+EITHER = "try:\n    from .helper import x\nexcept ImportError:\n    from helper import x\n"
+RELATIVE = "from .helper import x\n" + WORK
+PLACES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
+    "package": (PACKAGE, {"pkg/a.py": "pkg._dftracer", "pkg/sub/b.py": "pkg._dftracer"}),
+    "init": ({"pkg/__init__.py": WORK}, {"pkg/__init__.py": "pkg._dftracer"}),
+    "src-layout": (
+        {"src/pkg/__init__.py": "", "src/pkg/a.py": WORK},
+        {"src/pkg/a.py": "pkg._dftracer"},
+    ),
+    "script": ({"train.py": WORK + GUARD}, {"train.py": "_dftracer"}),
+    "script-and-what-stands-beside-it": (
+        {"train.py": "from helper import work\n" + WORK + GUARD, "helper.py": WORK},
+        {"train.py": "_dftracer", "helper.py": "_dftracer"},
+    ),
+    "script-and-package": (
+        {"train.py": "import pkg.a\n" + WORK + GUARD, "pkg/__init__.py": "", "pkg/a.py": WORK},
+        {"train.py": "_dftracer", "pkg/a.py": "pkg._dftracer"},
+    ),
+    "two-packages": (
+        {"one/__init__.py": "", "one/a.py": WORK, "two/__init__.py": "", "two/a.py": WORK},
+        {"one/a.py": "one._dftracer", "two/a.py": "two._dftracer"},
+    ),
+    "script-in-a-package": (
+        {"pkg/__init__.py": "", "pkg/tool.py": WORK + GUARD, "pkg/a.py": WORK},
+        {"pkg/a.py": "pkg._dftracer", "pkg/tool.py": "dftracer.python"},
+    ),
+    "script-in-a-package-that-imports-it-by-name": (
+        {"pkg/__init__.py": "", "pkg/tool.py": "import pkg.a\n" + WORK + GUARD, "pkg/a.py": WORK},
+        {"pkg/a.py": "pkg._dftracer", "pkg/tool.py": "pkg._dftracer"},
+    ),
+    "script-in-a-package-with-relative-imports": (
+        {"pkg/__init__.py": "", "pkg/tool.py": RELATIVE + GUARD, "pkg/helper.py": "x = 1\n"},
+        {"pkg/tool.py": "pkg._dftracer"},
+    ),
+    "script-in-a-package-that-is-run-either-way": (
+        {
+            "pkg/__init__.py": "",
+            "pkg/tool.py": EITHER + WORK + GUARD,
+            "pkg/helper.py": "x = 1\n",
+        },
+        {"pkg/tool.py": "dftracer.python"},
+    ),
+    "main-of-a-package-that-imports-nothing-of-it": (
+        {"pkg/__init__.py": "", "pkg/__main__.py": WORK + "work('ab')\n", "pkg/a.py": WORK},
+        {"pkg/__main__.py": "dftracer.python", "pkg/a.py": "pkg._dftracer"},
+    ),
+    "init-in-the-root-too": (
+        {"r/__init__.py": "", "r/run.py": "import pkg.a\n" + WORK, "r/pkg/__init__.py": "", "r/pkg/a.py": WORK},
+        {"r/pkg/a.py": "pkg._dftracer", "r/run.py": "dftracer.python"},
+    ),
+    "init-in-the-root-and-a-script-there": (
+        {"r/__init__.py": "", "r/run.py": "import pkg.a\n" + WORK + GUARD, "r/pkg/__init__.py": "", "r/pkg/a.py": WORK},
+        {"r/pkg/a.py": "pkg._dftracer", "r/run.py": "_dftracer"},
+    ),
+    "package-with-a-module-called-as-something-installed": (
+        {"pkg/__init__.py": "", "pkg/torch.py": WORK, "pkg/a.py": "import torch\n" + WORK},
+        {"pkg/torch.py": "pkg._dftracer", "pkg/a.py": "pkg._dftracer"},
+    ),
+    "root-with-an-init-whose-files-import-one-another-as-scripts-do": (
+        {"r/__init__.py": "", "r/run.py": "import tools\n" + WORK + GUARD, "r/tools.py": WORK},
+        {"r/run.py": "_dftracer", "r/tools.py": "_dftracer"},
+    ),
+    "folder-that-is-no-package-but-imported-as-one": (
+        {"run.py": "from tools.io import work\n" + GUARD, "tools/io.py": WORK},
+        {"tools/io.py": "dftracer.python"},
+    ),
+    "module-of-which-nothing-is-known": ({"alone.py": WORK}, {"alone.py": "dftracer.python"}),
+    "inner-package-called-as-something-installed": (
+        {
+            "pkg/__init__.py": "",
+            "pkg/json/__init__.py": "",
+            "pkg/json/a.py": "import json.decoder\n" + WORK,
+            "pkg/b.py": "from . import json\n" + WORK,
+        },
+        {"pkg/json/a.py": "pkg._dftracer", "pkg/b.py": "pkg._dftracer"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("tree", "expected"), PLACES.values(), ids=PLACES.keys())
+def test_where_a_file_imports_from(
+    tree: dict[str, str], expected: dict[str, str], write_tree: WriteTree, run_cli: RunCli
+) -> None:
+    root = write_tree({"pyproject.toml": CONFIGURED, **tree})
+    before = files_of(root)
+    result = run_cli("apply", root)
+    assert result.code == 0, result.err
+    found = imports(root)
+    assert {path: found[path] for path in expected} == expected
+    for path in expected:
+        said = "imports dftracer itself, no shim" in result.err and path in result.err
+        assert said == (expected[path] == CURRENT.module)
+    annotated = files_of(root)
+    shims = {path for path in annotated if Path(path).stem == "_dftracer"}
+    assert shims == set(annotated) - set(before)
+    assert all(annotated[path].decode() == shim_text(CURRENT) for path in shims)
+    assert run_cli("apply", root).code == 0
+    assert files_of(root) == annotated
+    assert run_cli("apply", root, "--check").code == 0
+    assert run_cli("revert", root).code == 0
+    assert files_of(root) == before
+    assert not (root / ".dfannotate" / "manifest.json").exists()
+
+
+def test_the_usual_name_is_taken(write_tree: WriteTree, run_cli: RunCli) -> None:
+    root = write_tree({**PACKAGE, "pkg/_dftracer.py": "own = 1\n", "pkg/_dftracer_2/x.py": "own = 2\n"})
+    before = files_of(root)
+    assert run_cli("apply", root).code == 0
+    assert imports(root)["pkg/a.py"] == "pkg._dftracer_3"
+    assert (root / "pkg" / "_dftracer.py").read_text() == "own = 1\n"
+    assert (root / "pkg" / "_dftracer_3.py").read_text() == shim_text(CURRENT)
+    annotated = files_of(root)
+    assert run_cli("apply", root).code == 0
+    assert files_of(root) == annotated
+    assert run_cli("revert", root).code == 0
+    assert files_of(root) == before
+
+
+RUNS = {
+    "script": ("script", "train.py", "."),
+    "beside": ("script-and-what-stands-beside-it", "train.py", "."),
+    "script-and-package": ("script-and-package", "train.py", "."),
+    "from-elsewhere": ("script-and-package", "../train.py", "pkg"),
+    "in-a-package": ("script-in-a-package-that-imports-it-by-name", "-m pkg.tool", "."),
+    "relative": ("script-in-a-package-with-relative-imports", "-m pkg.tool", "."),
+    "root": ("root-with-an-init-whose-files-import-one-another-as-scripts-do", "r/run.py", "."),
+    "root-and-package": ("init-in-the-root-and-a-script-there", "r/run.py", "."),
+}
+
+
+@pytest.mark.parametrize(("place", "command", "where"), RUNS.values(), ids=RUNS.keys())
+def test_the_module_is_found(
+    place: str, command: str, where: str, write_tree: WriteTree, run_cli: RunCli, tmp_path: Path
+) -> None:
+    blocked = {"blocked/sitecustomize.py": NO_TRACER}
+    root = write_tree({"pyproject.toml": CONFIGURED, **PLACES[place][0], **blocked})
+    assert run_cli("apply", root, "--exclude", "blocked").code == 0
+    environ = {**without_tracer_variables(os.environ), "PYTHONPATH": str(root / "blocked")}
+    command_line = [sys.executable, *command.split()]
+    done = subprocess.run(command_line, cwd=root / where, env=environ, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "['a', 'b']\n"), done.stderr
+
+
+# --- coming and going -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def package(write_tree: WriteTree) -> Path:
+    return write_tree(PACKAGE)
+
+
+def test_the_manifest_names_it(package: Path, run_cli: RunCli) -> None:
+    assert run_cli("apply", package).code == 0
+    document = json.loads((package / ".dfannotate" / "manifest.json").read_text())
+    entries = {entry["path"]: entry for entry in document["files"]}
+    shim = entries["pkg/_dftracer.py"]
+    assert (shim["generated"], shim["sites"], shim["sha256_before"]) == (True, [], "")
+    assert entries["pkg/sub/b.py"]["shim"] == "pkg/_dftracer.py"
+    assert "generated" not in entries["pkg/sub/b.py"]
+    manifest = load(package / ".dfannotate" / "manifest.json")
+    assert manifest.by_path()["pkg/_dftracer.py"].generated
+
+
+def test_it_is_never_annotated(package: Path, run_cli: RunCli) -> None:
+    assert run_cli("apply", package).code == 0
+    shim = package / "pkg" / "_dftracer.py"
+    result = run_cli("apply", shim, package / "pkg" / "a.py", "--format", "json")
+    assert shim.read_text() == shim_text(CURRENT)
+    assert json.loads(result.out)["left_out"] == [{"path": "pkg/_dftracer.py", "reason": "generated"}]
+
+
+def test_what_is_said(package: Path, run_cli: RunCli) -> None:
+    result = run_cli("apply", package, "--check")
+    assert result.code == 1
+    assert f"would write {package}/pkg/_dftracer.py" in result.out
+    assert not (package / "pkg" / "_dftracer.py").exists()
+    diff = run_cli("apply", package, "--diff").out
+    assert "+++ pkg/_dftracer.py" in diff
+    assert f"+{MARK}\n" in diff
+    result = run_cli("apply", package, "--format", "json")
+    document = json.loads(result.out)
+    assert document["changed"] == ["pkg/_dftracer.py", "pkg/a.py", "pkg/sub/b.py"]
+    result = run_cli("revert", package, "--check", "--format", "json")
+    assert result.code == 1
+    assert {"path": "pkg/_dftracer.py", "how": "removed"} in json.loads(result.out)["changed"]
+    assert f"removed {package}/pkg/_dftracer.py" in run_cli("revert", package).out
+
+
+def test_it_goes_with_the_last_file_that_imports_it(package: Path, run_cli: RunCli) -> None:
+    shim = package / "pkg" / "_dftracer.py"
+    run_cli("apply", package)
+    assert run_cli("revert", package / "pkg" / "a.py").code == 0
+    assert shim.exists()
+    assert run_cli("revert", package / "pkg" / "sub" / "b.py").code == 0
+    assert not shim.exists()
+    assert not (package / ".dfannotate" / "manifest.json").exists()
+
+
+def test_it_goes_when_it_is_no_longer_wanted(package: Path, run_cli: RunCli) -> None:
+    run_cli("apply", package)
+    (package / "pyproject.toml").write_text(CONFIGURED.replace("true", "false"))
+    result = run_cli("apply", package)
+    assert result.code == 0
+    assert "removed" in result.out
+    assert set(imports(package).values()) == {CURRENT.module}
+    assert not (package / "pkg" / "_dftracer.py").exists()
+
+
+def test_it_is_written_anew_when_it_is_gone_or_stale(package: Path, run_cli: RunCli) -> None:
+    shim = package / "pkg" / "_dftracer.py"
+    run_cli("apply", package)
+    shim.unlink()
+    assert run_cli("apply", package, "--check").code == 1
+    assert run_cli("apply", package).code == 0
+    assert shim.read_text() == shim_text(CURRENT)
+    annotated = files_of(package)
+    assert run_cli("apply", package, "--target", "1.0.11").code == 0
+    assert shim.read_text() == shim_text(GENERATIONS[2])
+    now = files_of(package)
+    assert {path for path in now if now[path] != annotated[path]} == {"pkg/_dftracer.py"}  # the target is its matter
+
+
+def test_one_that_is_known_to_no_manifest_is_taken_over(package: Path, run_cli: RunCli) -> None:
+    (package / "pkg" / "_dftracer.py").write_text(shim_text(GENERATIONS[0]))
+    assert run_cli("apply", package).code == 0
+    assert imports(package)["pkg/a.py"] == "pkg._dftracer"
+    assert (package / "pkg" / "_dftracer.py").read_text() == shim_text(CURRENT)
+
+
+def test_one_that_was_edited_is_left(package: Path, run_cli: RunCli) -> None:
+    shim = package / "pkg" / "_dftracer.py"
+    run_cli("apply", package)
+    edited = shim.read_text() + "mine = 1\n"
+    shim.write_text(edited)
+    result = run_cli("apply", package)
+    assert result.code == 0
+    assert "pkg/_dftracer.py: edited since dfannotate wrote it, so it stays as it is" in result.err
+    assert shim.read_text() == edited
+    result = run_cli("revert", package)
+    assert result.code == 0
+    assert "_dftracer.py: edited since dfannotate wrote it, so it was left" in result.err
+    assert shim.read_text() == edited
+    assert imports(package) == {}
+
+
+def test_a_manifest_cannot_have_another_file_removed(package: Path, run_cli: RunCli) -> None:
+    run_cli("apply", package)
+    manifest = package / ".dfannotate" / "manifest.json"
+    document = json.loads(manifest.read_text())
+    for entry in document["files"]:
+        if entry.get("generated"):
+            entry["path"] = "pkg/sub/__init__.py"
+            entry["sha256_after"] = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"  # of nothing
+    manifest.write_text(json.dumps(document))
+    assert run_cli("revert", package).code == 0
+    assert (package / "pkg" / "sub" / "__init__.py").exists()
+
+
+def test_files_that_were_edited_are_reverted_by_structure(package: Path, run_cli: RunCli) -> None:
+    run_cli("apply", package)
+    file = package / "pkg" / "a.py"
+    file.write_text(file.read_text() + "\n\nMORE = 1\n")
+    assert run_cli("revert", package).code == 0
+    assert "dftracer" not in file.read_text()
+    assert "MORE = 1" in file.read_text()
+    assert not (package / "pkg" / "_dftracer.py").exists()
+
+
+def test_without_the_manifest_annotated_files_are_known(package: Path, run_cli: RunCli) -> None:
+    run_cli("apply", package)
+    annotated = files_of(package)
+    (package / ".dfannotate" / "manifest.json").unlink()
+    assert run_cli("apply", package).code == 0
+    assert files_of(package) == annotated
+
+
+def test_a_folder_that_cannot_be_written_fails_the_files_that_would_import_from_it(
+    package: Path, run_cli: RunCli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dfannotate.cli import files
+
+    def refuse(path: Path, data: bytes) -> None:
+        raise files.WriteError("cannot be written: Permission denied")
+
+    monkeypatch.setattr(files, "create", refuse)
+    before = files_of(package)
+    result = run_cli("apply", package)
+    assert result.code == 2
+    assert "pkg/_dftracer.py: cannot be written: Permission denied" in result.err
+    assert files_of(package) == before
+
+
+# --- for real -------------------------------------------------------------------------------------------------------
+
+REAL = ("package_relative_imports", "hazards", "console_script", "main_guard")
+
+
+def run_program(
+    folder: Path, work: Path, *, path: tuple[Path, ...] = (), traces: Path | None = None
+) -> tuple[int, str, str, list[str]]:
+    """Run the first command of a program: exit code, stdout, stderr, and what it left in its working directory."""
+    described = json.loads((PROGRAMS / folder.name / "program.json").read_text())
+    work.mkdir(parents=True)
+    places = {"python": sys.executable, "program": str(folder), "out": str(work / "out")}
+    here = work / "here"
+    here.mkdir()
+    command = [word.format_map(places) for word in described["runs"][0]["command"]]
+    if traces is not None:
+        command = [sys.executable, "-m", "dfannotate", "run", "--quiet", "--trace-dir", str(traces), "--", *command]
+    python_path = [*map(str, path), str(WITHOUT_TORCH), *(str(folder / p) for p in described.get("python_path", ()))]
+    python_path += [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    done = subprocess.run(
+        command,
+        cwd=here,
+        env={
+            **without_tracer_variables(os.environ),
+            "PYTHONPATH": os.pathsep.join(python_path),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        },
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr, sorted(path.name for path in here.iterdir())
+
+
+def events_in(traces: Path) -> Counter[tuple[str, str]]:
+    found: Counter[tuple[str, str]] = Counter()
+    for total in open_traces(traces).totals():
+        if total.category not in ("dftracer", "POSIX", "STDIO"):
+            found[total.category, total.name] += total.count
+    return found
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_a_program_without_the_tracer_does_what_it_did_and_with_it_is_traced_whole(
+    name: str, tmp_path: Path, run_cli: RunCli
+) -> None:
+    blocked = tmp_path / "blocked"
+    blocked.mkdir()
+    (blocked / "sitecustomize.py").write_text(NO_TRACER)
+    original = copytree(PROGRAMS / name, tmp_path / "original" / name)
+    plain = run_program(original, tmp_path / "plain", path=(blocked,))
+    events = {}
+    for kind in ("direct", "shim"):
+        folder = copytree(PROGRAMS / name, tmp_path / kind / name)
+        with open(folder / "pyproject.toml", "a") as stream:
+            stream.write(f"\n[tool.dfannotate]\nshim = {str(kind == 'shim').lower()}\nfunctions = 'all'\n")
+        assert run_cli("apply", folder).code == 0
+        if kind == "shim":
+            assert run_program(folder, tmp_path / "off", path=(blocked,)) == plain
+        else:
+            assert run_program(folder, tmp_path / "needs-it", path=(blocked,))[0] != plain[0]
+        traces = tmp_path / f"traces-{kind}"
+        code, out, err, left = run_program(folder, tmp_path / f"on-{kind}", traces=traces)
+        assert (code, out, left) == (plain[0], plain[1], plain[3]), err
+        events[kind] = events_in(traces)
+    assert events["shim"] == events["direct"]
+    assert events["shim"].total() >= 3
+    manifest = tmp_path / "shim" / name / ".dfannotate" / "manifest.json"
+    result = run_cli("verify", tmp_path / "traces-shim", "--manifest", manifest, "--format", "json")
+    assert [check for check in json.loads(result.out)["checks"] if check["status"] == "fail"] == []
