@@ -71,6 +71,16 @@ NAMES: tuple[tuple[Role, tuple[str, ...]], ...] = (
         ),
     ),
     (
+        "comm",
+        _words(
+            """
+            send send_* isend recv recv_* irecv receive receive_* broadcast broadcast_* bcast all_reduce* allreduce*
+            reduce_scatter* all_gather* allgather* gather gather_* scatter barrier barrier_* all_to_all* alltoall*
+            exchange exchange_* halo_* sync_grad* average_grad*
+            """
+        ),
+    ),
+    (
         "compute",
         _words(
             """
@@ -95,16 +105,6 @@ NAMES: tuple[tuple[Role, tuple[str, ...]], ...] = (
             """
             to_device to_gpu to_cpu *_to_device *_to_gpu *_to_cpu *_to_host move_to_* transfer_to_* copy_to_device
             device_put pin_memory
-            """
-        ),
-    ),
-    (
-        "comm",
-        _words(
-            """
-            send send_* isend recv recv_* irecv receive receive_* broadcast broadcast_* bcast all_reduce* allreduce*
-            reduce_scatter* all_gather* allgather* gather gather_* scatter barrier barrier_* all_to_all* alltoall*
-            exchange exchange_* halo_* sync_grad* average_grad*
             """
         ),
     ),

@@ -135,7 +135,6 @@ def test_simulated_clock(metric: str, tmp_path: Path, capsys: pytest.CaptureFixt
             said[name, ticks(begin, scale), ticks(duration, scale), host] += 1
     # These two wait for ever: the program closes them at the end of the simulated time.
     said.update(("beat", 0, 2001 * scale, host) for host in ('node "a"\\1', "node b"))
-    # So is the transfer that takes 1280 s twice over, but for its first half.
     cluster = [event for event in events if event.category == "cluster"]
     logged = Counter((event.name, event.ts, event.dur, event.args["mhost"]) for event in cluster)
     assert logged == said

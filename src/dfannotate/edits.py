@@ -150,7 +150,7 @@ def rewrite_checked(source: Source, edits: Sequence[Edit], names: Names) -> Edit
         tree = parse_text(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise EditError(f"{source.path}: self-check failed: the annotated text does not parse ({error})") from None
-    functions = strip(tree, names, _new_lines(source.lines, hunks).__contains__)
+    functions = strip(tree, names, _new_lines(source, stretches).__contains__)
     difference = first_difference(source.tree, tree)
     if difference is not None:
         raise EditError(f"{source.path}:{difference}: self-check failed: without its annotations the program differs")
@@ -172,17 +172,22 @@ def undo_all(text: str, undo: Sequence[Undo]) -> str:
     return "".join(lines)
 
 
-def _new_lines(old: Sequence[str], hunks: Sequence[Hunk]) -> set[int]:
-    """The lines of the new text that are no old line, moved or not."""
+def _new_lines(source: Source, stretches: Sequence[_Stretch]) -> set[int]:
+    """The lines of the new text that hold something that was put in, white space left aside."""
     found: set[int] = set()
-    for hunk, (start, _) in zip(hunks, new_places(hunks), strict=True):
-        position, end = hunk.start - 1, hunk.end - 1
-        for number, line in enumerate(hunk.lines, start):
-            if position < end and line.strip() == old[position].strip():
-                position += 1
-            else:
+    line, position = 1, 0
+    for stretch in stretches:
+        line += _line_ends(source.text[position : stretch.start])
+        for number, text in enumerate(split_lines(stretch.text), line):
+            if text.strip():
                 found.add(number)
+        line += _line_ends(stretch.text)
+        position = stretch.end
     return found
+
+
+def _line_ends(text: str) -> int:
+    return len(split_lines(text)) - bool(text and text[-1] not in "\r\n")
 
 
 def new_places(hunks: Sequence[Hunk]) -> list[tuple[int, int]]:

@@ -73,6 +73,9 @@ def choose_names(facts: ModuleFacts, private: bool = False, module: str = vocabu
         log=free(vocabulary.LOG_ALIAS),
         # Where the file imports atexit itself, it may do so late, in a function, or under a condition.
         atexit=free("atexit"),
+        event=free(vocabulary.EVENT_ALIAS),
+        event_value=free(vocabulary.EVENT_VALUE_ALIAS),
+        event_error=free(vocabulary.EVENT_ERROR_ALIAS),
         module=module,
     )
 
@@ -138,7 +141,7 @@ class {event}:
     def __init__(self, name, category, unit=None):
         self.name, self.category, self.unit = name, category, unit
         self.ints, self.floats, self.strings, self.json, self.room = {{}}, {{}}, {{}}, [], {room}
-        self.tracer = {logger}.{get_instance}()
+        self.tracer = {logger}.{singleton}()
         self.start, self.duration = None if unit else self.tracer.{get_time}(), None
 
     def __enter__(self):
@@ -207,7 +210,7 @@ class {event}:
                 self.add_text("{json}", ",".join(self.json), False)
             self.tracer.{enter}()
             try:
-                {logger}.{get_instance}().{log_event}(
+                {logger}.{singleton}().{log_it}(
                     name=self.name,
                     cat=self.category,
                     start_time=self.start,
@@ -265,10 +268,10 @@ def event_class_lines(names: Names, unit: str, generation: vocabulary.Generation
         text=f"({vocabulary.KEY_TAG}, text)" if typed else "text",
         json=vocabulary.JSON_ARGUMENTS,
         arguments="\n".join(f"{' ' * 20}{argument}," for argument in (*arguments, "string_args=self.strings")),
-        get_instance=vocabulary.GET_INSTANCE,
+        singleton=vocabulary.GET_INSTANCE,
         get_time=vocabulary.GET_TIME,
         get_config=vocabulary.GET_CONFIG,
-        log_event=vocabulary.LOG_EVENT,
+        log_it=vocabulary.LOG_EVENT,
         enter=vocabulary.ENTER_EVENT,
         exit=vocabulary.EXIT_EVENT,
     )

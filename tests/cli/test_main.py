@@ -235,7 +235,7 @@ def test_bad_configuration_is_exit_2(here: Path, recorded: Recorder, write_tree:
     assert (result.code, result.out) == (2, "")
     assert result.err == (
         f"dfannotate: error: {here / 'pyproject.toml'}: unknown key 'job' in [tool.dfannotate]; "
-        "known: category, entry, exclude, include, jobs, manifest, target\n"
+        "known: categories, category, entry, events, exclude, functions, include, jobs, manifest, shim, target\n"
     )
     assert recorded.arguments == ()
 

@@ -145,6 +145,8 @@ CONTEXTS = st.sampled_from(
         Context("m", is_entry=True),
         Context("m", entry_functions=frozenset({"main"})),
         Context("m", is_entry=True, entry_functions=frozenset({"load"}), entry_calls=frozenset({"load"})),
+        Context("m", every_function=True),
+        Context("m", every_function=True, is_entry=True, outlives=True, private_names=True),
     ]
 )
 
