@@ -152,9 +152,8 @@ class _Finder:
                     gone.add(node.lineno)
                     yield self._without(node)
         for node in self.source.tree.body:
-            if shapes.is_import(node, names):
-                assert isinstance(node, (ast.Import, ast.ImportFrom))
-                local = [alias.asname or alias.name for alias in node.names]
+            local = shapes.imported_names(node, names)
+            if local:
                 ours = {getattr(names, field) for field in self.introduced}
                 if all(name in ours and name not in used for name in local):
                     yield self._without(node)

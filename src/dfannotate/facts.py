@@ -780,7 +780,10 @@ class _Walk:
     def _tracer(self, body: list[ast.stmt]) -> TracerNames:
         logger = function = enabled = instance = category = ""
         import_line = instance_line = 0
-        for node in body:
+        for statement in body:
+            node = statement
+            if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "__package__":
+                node = node.body[0]  # from a package's shim, unless the file is run by its path
             spelled = self._spelling(node)
             if spelled:
                 for alias in node.names:  # type: ignore[attr-defined]
@@ -789,7 +792,7 @@ class _Walk:
                         logger = logger or local
                     elif alias.name == spelled.function:
                         function = function or local
-                        import_line = logical_end(node, self.lines)
+                        import_line = logical_end(statement, self.lines)
                     elif alias.name == spelled.enabled:
                         enabled = enabled or local
             elif isinstance(node, ast.Assign) and function and not instance:
