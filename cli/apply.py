@@ -108,7 +108,7 @@ class _Done:
     shims: list[shim.Due]
     shims_removed: list[str]
     reasons: Mapping[str, str]
-    """Why a file that is annotated has no shim, where it should."""
+    """Why a file that is annotated imports the tracer itself, where a shim is asked for."""
 
 
 _read_files: dict[str, _Read] = {}
@@ -606,10 +606,10 @@ def _shim_notes(done: _Done) -> list[str]:
     """Which annotated files import the tracer itself, where a shim was asked for, by the reason."""
     files_of: dict[str, list[str]] = {}
     for rel, outcome in done.outcomes.items():
-        if rel in done.reasons and outcome.entry.sites and not outcome.entry.shim:
+        if rel in done.reasons and outcome.entry.sites:
             files_of.setdefault(done.reasons[rel], []).append(rel)
     return [
-        f"{rels[0]}{f' and {len(rels) - 1} more' if rels[1:] else ''}: imports dftracer itself, no shim: {reason}"
+        f"{rels[0]}{f' and {len(rels) - 1} more' if rels[1:] else ''}: imports dftracer itself, {reason}"
         for reason, rels in files_of.items()
     ]
 

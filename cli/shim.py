@@ -12,7 +12,7 @@ import keyword
 import os
 import sys
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -48,7 +48,8 @@ def is_shim_file(summary: FileSummary, old: Manifest) -> bool:
 
 
 class Places:
-    """Which shim each file of a run imports from. ``reasons`` says of files that get none, why."""
+    """Which shim each file of a run imports from. ``reasons`` says of files that have to import the
+    tracer itself, always or at times, why."""
 
     def __init__(
         self,
@@ -82,27 +83,27 @@ class Places:
         if package is None:
             return self._beside(path, summary)
         name = self._free_name(package)
-        if self._is_script(summary):
-            inside = any(
-                target.startswith(".") or target.partition(".")[0] == package.name for target in summary.facts.imported
-            )
-            if not inside or self._imports_siblings(summary):
-                self.reasons[summary.path] = f"it may be run as a script, which would not find {package.name}.{name}"
-                return None
-        return Shim(f"{package.name}.{name}", self._relative_to_root(package / f"{name}.py"))
+        shim = Shim(f"{package.name}.{name}", self._relative_to_root(package / f"{name}.py"))
+        if not self._is_script(summary):
+            return shim
+        uses_package = any(target.partition(".")[0] in ("", package.name) for target in summary.facts.imported)
+        if uses_package and not self._imports_siblings(summary):
+            return shim
+        self.reasons[summary.path] = f"where it is run by its path, which would not find {shim.module}"
+        return replace(shim, in_package_only=True)
 
     def _beside(self, path: Path, summary: FileSummary) -> Shim | None:
         """A shim in the folder of a file that is in no package: for scripts, and what stands beside them."""
         folder = path.parent
         if (folder.name, path.stem) in self._pairs or folder in self._relative:
-            self.reasons[summary.path] = f"it is imported as a part of {folder.name}, which is no package"
+            self.reasons[summary.path] = f"as it is imported as a part of {folder.name}, which is no package"
             return None
         if folder in self._scripts or (folder, path.stem) in self._plain:
             name = self._free_name(folder)
             return Shim(name, self._relative_to_root(folder / f"{name}.py"))
         before = self._before(summary)
         if before is None:
-            self.reasons[summary.path] = "it is in no package, and nothing tells where it is imported from"
+            self.reasons[summary.path] = "as it is in no package, and nothing tells where it is imported from"
         return before
 
     def _before(self, summary: FileSummary) -> Shim | None:

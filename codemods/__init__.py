@@ -20,7 +20,7 @@ from dfannotate.manifest import ManualEvent, SiteKind, Skip
 from dfannotate.rules.roles import Categories
 from dfannotate.rules.safety import Surroundings, Treatment, treat
 from dfannotate.rules.selection import why_left_out
-from dfannotate.shapes import Names, atexit_line, choose_names, event_class_lines, import_line, instance_line
+from dfannotate.shapes import Names, atexit_line, choose_names, event_class_lines, import_lines, instance_line
 
 EVENT = "event"
 """The reason of a function that is logged as a manual event, and so is not left out."""
@@ -34,10 +34,11 @@ IMPORT_RANK = -10
 @dataclass(frozen=True)
 class Shim:
     """The generated module that a file imports the tracer's names from: its dotted name, and its path relative to the
-    project root."""
+    project root. ``in_package_only``: the file may be run by its path too, and could not find the module then."""
 
     module: str
     path: str
+    in_package_only: bool = False
 
 
 @dataclass(frozen=True)
@@ -120,8 +121,10 @@ class Plan:
 
     def __post_init__(self) -> None:
         context = self.context
-        module = context.shim.module if context.shim else context.generation.module
-        self.names = choose_names(self.facts, context.private_names, module)
+        direct = context.generation.module
+        self.names = choose_names(self.facts, context.private_names, context.shim.module if context.shim else direct)
+        if context.shim and context.shim.in_package_only:
+            self.names = replace(self.names, alone=direct)
 
     @cached_property
     def treatments(self) -> dict[int, Treatment]:
@@ -186,7 +189,7 @@ class Plan:
         if "atexit" in self.needed:
             lines.append(atexit_line(self.names))
         if missing:
-            lines.append(import_line(self.names, missing))
+            lines += import_lines(self.names, missing, self.facts.indent_unit)
             self.shim = self.context.shim
         instances = {self.names.instance: self.category} if "instance" in self.needed and not own.instance else {}
         instances |= {name: category for category, name in self.instances.items()}

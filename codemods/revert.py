@@ -360,10 +360,9 @@ class _Finder(_Searcher):
                 elif name in used:
                     used.add(names.function)
         for node in body:
-            if shapes.is_import(node, names):
-                assert isinstance(node, (ast.Import, ast.ImportFrom))
-                if all((alias.asname or alias.name) in ours - used for alias in node.names):
-                    imports.append(node)
+            local = shapes.imported_names(node, names)
+            if local and all(name in ours - used for name in local):
+                imports.append(node)
         for node in (*imports, *instances):
             self._remove(node)
         self._blank_lines(imports, instances)

@@ -186,8 +186,8 @@ OWNERS: tuple[tuple[str, str, Role], ...] = (
 )
 """Name of the class, in lower case -> method -> role."""
 
-DECORATORS: dict[str, Role] = dict.fromkeys(_words("torch.no_grad torch.inference_mode torch.autocast"), "compute")
-"""Decorator (resolved, dotted) -> role, where nothing else told."""
+STEPS = frozenset(_words("torch.no_grad torch.inference_mode torch.autocast"))
+"""Decorators of what computes; in a loop, it also waits for its data, and is the pipeline."""
 
 WHOLE_PROGRAMS = frozenset(_words("main run cli __main__"))
 """Names of functions that do everything, so that none of it is theirs."""
@@ -250,9 +250,8 @@ def role_of(
     role_by_calls = _by_calls(function, facts)
     if role_by_calls:
         return role_by_calls
-    for decorator in function.decorators:
-        if decorator in DECORATORS:
-            return DECORATORS[decorator]
+    if not STEPS.isdisjoint(function.decorators):
+        return "pipeline" if function.has_loop else "compute"
     return next((role for pattern, role in LATE_NAMES if fnmatchcase(name.strip("_").lower(), pattern)), None)
 
 
@@ -282,6 +281,8 @@ def _by_calls(function: FunctionFacts, facts: ModuleFacts) -> Role | None:
     if any(name.endswith(".state_dict") for name in names) and "torch.save" in names:
         return "checkpoint"
     heads = frozenset(target.partition(".")[0] for _, target in facts.imports)
+    if function.has_loop and any(name.endswith(".backward") for name in names):
+        return "pipeline"  # a loop around the steps waits for its data too, which is no computing
     found = {role for name in names if (role := _call_role(name, name.partition(".")[0] in heads)) is not None}
     return CALLS[min(found)][0] if found else None
 

@@ -286,6 +286,7 @@ class _Stretches:
         self.lines = source.lines
         self.starts = _line_starts(self.lines)
         self.splices = [edit for edit in edits if isinstance(edit, Splice)]
+        self.replaced = {line for splice in self.splices for line in range(splice.line, splice.end)}
         self.rewrites = [edit for edit in edits if isinstance(edit, Rewrite)]
         # Outer blocks before the blocks in them.
         self.blocks = sorted(
@@ -361,7 +362,7 @@ class _Stretches:
         strings = self._string_lines() | self.replaced
         for number in range(block.first + bool(block.broken), block.last + 1):
             line = self.lines[number - 1]
-            if number in strings or not line.startswith(block.prefix) or not line.strip():
+            if number in strings or number in self.replaced or not line.startswith(block.prefix) or not line.strip():
                 continue
             offset = self.starts[number - 1] + len(block.prefix)
             if not block.out:

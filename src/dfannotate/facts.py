@@ -833,12 +833,13 @@ class _Walk:
     def _tracer(self, body: list[ast.stmt]) -> TracerNames:
         logger = function = enabled = instance = category = ""
         import_line = instance_line = 0
-        ours = frozenset(node for node in body if self._spelling(node))
+        ours = frozenset(part for node in body for part in _tracer_imports(node) if self._spelling(part))
         if not ours:
             return TracerNames()
         rebound = _names_bound_elsewhere(self.source.tree, ours)
         defined = False
-        for node in body:
+        for statement in body:
+            node = _tracer_imports(statement)[0]
             defined |= isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
             spelled = self._spelling(node)
             if spelled:
@@ -848,7 +849,7 @@ class _Walk:
                         continue
                     if alias.name == spelled.function:
                         function = function or local
-                        import_line = logical_end(node, self.lines)
+                        import_line = logical_end(statement, self.lines)
                     elif defined:  # what stands above may be called before this import
                         continue
                     elif alias.name == spelled.logger:
@@ -953,6 +954,13 @@ def _names_bound_by(body: list[ast.stmt]) -> Iterable[str]:
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value  # __slots__, field lists: a string that is a hazardous name counts
         stack.extend(ast.iter_child_nodes(node))
+
+
+def _tracer_imports(node: ast.stmt) -> list[ast.stmt]:
+    """A statement, or those in the form that a package's script gets: from the package's shim, else the tracer."""
+    if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "__package__":
+        return [*node.body, *node.orelse]
+    return [node]
 
 
 def _names_bound_elsewhere(tree: ast.Module, imports: frozenset[ast.stmt]) -> frozenset[str]:

@@ -36,6 +36,8 @@ class Names:
     event_error: str = vocabulary.EVENT_ERROR_ALIAS
     module: str = vocabulary.MODULE
     """The module that the first three are imported from."""
+    alone: str = ""
+    """The one that they are imported from where the file is run by its path, if that makes a difference."""
 
     def every_instance(self) -> tuple[str, ...]:
         """All instances, that of the file's own category first."""
@@ -83,14 +85,22 @@ def choose_names(facts: ModuleFacts, private: bool = False, module: str = vocabu
 # --- writing ----------------------------------------------------------------------------------------------------------
 
 
-def import_line(names: Names, fields: Collection[str]) -> str:
-    """The import of the named ``fields`` (``logger``, ``function``, ``enabled``) from the tracer."""
+def import_lines(names: Names, fields: Collection[str], indent: str) -> tuple[str, ...]:
+    """The import of the named ``fields`` (``logger``, ``function``, ``enabled``). A file that is run by its path is in
+    no package, whatever folder it lies in, and finds nothing of one."""
+    line = _import_line(names, fields, names.module)
+    if not names.alone:
+        return (line,)
+    return f"if {_IN_PACKAGE}:", indent + line, "else:", indent + _import_line(names, fields, names.alone)
+
+
+def _import_line(names: Names, fields: Collection[str], module: str) -> str:
     parts = [
         exported if (local := getattr(names, field)) == exported else f"{exported} as {local}"
-        for field, exported in _exported(names.module).items()
+        for field, exported in _exported(module).items()
         if field in fields
     ]
-    return f"from {names.module} import {', '.join(parts)}"
+    return f"from {module} import {', '.join(parts)}"
 
 
 def atexit_line(names: Names) -> str:
@@ -326,11 +336,41 @@ def is_decorator(node: ast.expr, names: Names) -> bool:
     )
 
 
+_IN_PACKAGE = "__package__"
+
+
+def imported_names(node: ast.stmt, names: Names) -> tuple[str, ...]:
+    """The local names that an import of ours binds, in either form; none where ``node`` is something else."""
+    if is_import(node, names) and isinstance(node, (ast.Import, ast.ImportFrom)):
+        return tuple(alias.asname or alias.name for alias in node.names)
+    if is_import_by_place(node, names) and isinstance(node, ast.If):
+        return imported_names(node.body[0], names)
+    return ()
+
+
+def is_import_by_place(node: ast.stmt, names: Names) -> bool:
+    """The import that is one thing in a package and another outside."""
+    return (
+        bool(names.alone)
+        and isinstance(node, ast.If)
+        and is_name(node.test, _IN_PACKAGE)
+        and len(node.body) == len(node.orelse) == 1
+        and isinstance(node.body[0], ast.ImportFrom)
+        and isinstance(node.orelse[0], ast.ImportFrom)
+        and _imports_ours(node.body[0], names, names.module)
+        and _imports_ours(node.orelse[0], names, names.alone)
+    )
+
+
+def _imports_ours(node: ast.ImportFrom, names: Names, module: str) -> bool:
+    ours = {(exported, getattr(names, field)) for field, exported in _exported(module).items()}
+    return node.module == module and all((a.name, a.asname or a.name) in ours for a in node.names)
+
+
 def is_import(node: ast.stmt, names: Names) -> bool:
     """An import of the tracer that binds nothing but names of ours, or ours of ``atexit``."""
     if isinstance(node, ast.ImportFrom):
-        ours = {(exported, getattr(names, field)) for field, exported in _exported(names.module).items()}
-        return node.module == names.module and all((a.name, a.asname or a.name) in ours for a in node.names)
+        return _imports_ours(node, names, names.module)
     if isinstance(node, ast.Import) and len(node.names) == 1:
         alias = node.names[0]
         return alias.name == "atexit" and (alias.asname or alias.name) == names.atexit
@@ -454,6 +494,7 @@ def is_inserted_statement(node: ast.stmt, names: Names) -> bool:
         is_event_class(node, names)
         or is_event_start(node, names)
         or is_import(node, names)
+        or is_import_by_place(node, names)
         or is_instance(node, names)
         or is_start(node, names)
         or is_finish(node, names)

@@ -59,11 +59,11 @@ OFF_METHODS = {
     "log_metadata": "self",
     INITIALIZE: "self",
     GET_INSTANCE: "self",
-    "get_time": "0",
-    "get_config": '""',
-    "enter_event": "None",
-    "exit_event": "None",
-    "log_event": "None",
+    GET_TIME: "0",
+    GET_CONFIG: '""',
+    ENTER_EVENT: "None",
+    EXIT_EVENT: "None",
+    LOG_EVENT: "None",
     "log_metadata_event": "None",
     FINALIZE: "None",
 }
@@ -78,6 +78,7 @@ HAZARDOUS_NAMES = frozenset({"epoch", "step", "image_idx", "image_size"})
 FUNCTION_ALIAS = "DFTracerFn"
 INSTANCE_ALIAS = "_dft"
 LOG_ALIAS = "_dft_log"
+WORKER_ALIAS = "_dft_worker"
 EVENT_ALIAS = "_DFTracerEvent"
 EVENT_VALUE_ALIAS = "_dft_event"
 EVENT_ERROR_ALIAS = "_dft_error"
@@ -192,8 +193,7 @@ class Generation:
 
     ``module`` exports ``logger``, ``function`` and ``enabled``, which do what ``LOGGER``, ``FUNCTION`` and ``ENABLED``
     do in the newest. ``enabled`` is also the environment variable; ``on_unless_off`` tells that tracing is on where it
-    is not set, ``typed_arguments`` that ``log_event`` takes numbers and (tag, value) pairs, not strings alone, and
-    ``events_are_entered`` that ``log_event`` crashes unless ``enter_event`` was called before it."""
+    is not set, ``typed_arguments`` that ``log_event`` takes numbers and (tag, value) pairs, not strings alone."""
 
     distribution: str
     first: tuple[int, int, int]
@@ -204,7 +204,6 @@ class Generation:
     enabled: str = ENABLED
     on_unless_off: bool = False
     typed_arguments: bool = False
-    events_are_entered: bool = True
 
     def in_words(self) -> str:
         """The releases, as a message names them."""
@@ -224,8 +223,8 @@ GENERATIONS = (
         on_unless_off=True,
     ),
     Generation(DISTRIBUTION_PYTHON, (1, 0, 1), (1, 0, 8), "dftracer.logger", on_unless_off=True),
-    Generation(DISTRIBUTION_PYTHON, (1, 0, 9), (1, 0, 15), "dftracer.logger", events_are_entered=False),
-    Generation(DISTRIBUTION_NATIVE, (2, 0, 2), None, MODULE, typed_arguments=True, events_are_entered=False),
+    Generation(DISTRIBUTION_PYTHON, (1, 0, 9), (1, 0, 15), "dftracer.logger"),
+    Generation(DISTRIBUTION_NATIVE, (2, 0, 2), None, MODULE, typed_arguments=True),
 )
 """Oldest first. In the first three, one wheel holds everything; later the Python half has numbers of its own."""
 
@@ -315,6 +314,8 @@ DEBUG_LOG = "dft.log"
 """What ``initialize_log`` opens in the working directory, tracing or not."""
 MINIMUM_EVENTS = 3
 """From 2.1.0 on, ``finalize`` deletes the trace of a process that logged fewer events than this."""
+WORKER_MARK = "worker"
+"""The tracer's own event, in its own category, with which a worker process begins, as often as its trace needs."""
 
 
 @dataclass(frozen=True)

@@ -123,6 +123,15 @@ def test_every_shape_of_body_keeps_the_laws(text: str, event: ManualEvent) -> No
     assert annotated.entry.skipped == ()
 
 
+def test_functions_in_functions_can_both_be_events() -> None:
+    text = (
+        "def f():\n    x = 1\n\n    def g():\n        # mine\n        return x\n\n\ndef h():\n    def g(): return 1\n"
+    )
+    nested = [replace(OUTCOME, function=name) for name in ("f", "f.<locals>.g", "h", "h.<locals>.g")]
+    _, annotated = rewritten(text, *nested)
+    assert [site.function for site in annotated.entry.sites] == [event.function for event in nested]
+
+
 def test_the_text_of_a_clock() -> None:
     text = "class A:\n    def f(self, begun):\n        ended = 2\n        return ended\n"
     event = replace(

@@ -54,6 +54,7 @@ FUNCTIONS: dict[str, tuple[str, str | None]] = {
     "broadcast": ("def share(x):\n    dist.broadcast(x, 0)", "comm"),
     "socket": ("def talk(x):\n    s = socket.create_connection(x)\n    s.sendall(b'')", "comm"),
     "loss-backward": ("def learn(m, x):\n    m(x.cuda()).backward()", "compute"),
+    "loss-backward-in-a-loop": ("def learn(m, xs):\n    for x in xs: m(x).backward()", "pipeline"),
     "data-loader": ("def prepare(d):\n    return DataLoader(d)", "dataloader"),
     "image": ("def picture(p):\n    return Image.open(p)", "data"),
     "cuda": ("def place(x):\n    return x.cuda()", "device"),
@@ -77,6 +78,7 @@ FUNCTIONS: dict[str, tuple[str, str | None]] = {
     "context": ("class M(nn.Module):\n    def __enter__(self): return self", "lifecycle"),
     # late
     "no-grad": ("@torch.no_grad()\ndef accuracy(m, x):\n    return m(x)", "compute"),
+    "no-grad-in-a-loop": ("@torch.no_grad()\ndef accuracy(m, xs):\n    for x in xs: m(x)", "pipeline"),
     "load": ("def load_settings(x):\n    return x.parse()", "io"),
     # cannot be told
     "main": ("def main():\n    DataLoader(open('x'))", None),
