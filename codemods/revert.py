@@ -116,6 +116,9 @@ class _BlockFinder(_Searcher):
     def __init__(self, source: Source, entry: FileEntry, names: Names) -> None:
         super().__init__(source, entry, names)
         self.wrapped = {site.function for site in entry.sites if site.kind in ("region", "event")}
+        regions = {(site.category, site.event) for site in entry.sites if site.kind == "region"}
+        self.regions = {shapes.region_line(names, *region).removesuffix(":") for region in regions}
+        """The headers of ours: a region of another name is the user's."""
         self.blocks: list[Indent] = []
 
     def edits(self) -> list[Edit]:
@@ -140,7 +143,7 @@ class _BlockFinder(_Searcher):
         """Take the wrapper out of one function; whether that put the function back on one line."""
         if "function" not in self.introduced and qualname not in self.wrapped:
             return False
-        wrappers = [n for n in node.body if shapes.is_region(n, self.names) or shapes.is_event_try(n, self.names)]
+        wrappers = [n for n in node.body if self._is_own_region(n) or shapes.is_event_try(n, self.names)]
         starts = [n for n in node.body if shapes.is_event_start(n, self.names)]
         if self._join(node, {n.lineno for n in (*wrappers, *starts)}):
             return True
@@ -151,6 +154,13 @@ class _BlockFinder(_Searcher):
             assert isinstance(wrapper, (ast.With, ast.Try))
             self._unwrap(wrapper)
         return False
+
+    def _is_own_region(self, node: ast.stmt) -> bool:
+        if not shapes.is_region(node, self.names):
+            return False
+        assert isinstance(node, ast.With)
+        header = ast.unparse(node.items[0])
+        return any(header == ast.unparse(ast.parse(own.removeprefix("with "))) for own in self.regions)
 
     def _unwrap(self, node: ast.With | ast.Try) -> None:
         lines = self.source.lines

@@ -225,7 +225,7 @@ def why_none(function: FunctionFacts, module: ModuleFacts) -> str | None:
             return "compiled"
     if function.is_generator:
         return "async-generator" if function.is_async else "generator"
-    if function.scope == "class" and function.name in HOOKS:
+    if function.name in HOOKS:  # a module has them too, and a class is given them from outside
         return "hook"
     if function.body == "stub":
         return "stub"
@@ -276,6 +276,8 @@ def own_hazard(klass: ClassFacts) -> str | None:
         return "getattr-hook"
     if klass.hazards:
         return "hazardous-attribute"
+    if any(base == "type" or base.rpartition(".")[2].endswith(("Meta", "MetaClass")) for base in klass.bases):
+        return "metaclass"  # its objects are classes, with whatever attributes those have
     if klass.sets_attributes:
         return "dynamic-attributes"
     return None

@@ -33,7 +33,7 @@ TIMEOUT = 120
 
 # The tracer's own records, and the calls of the C library that it intercepts.
 NOT_CALLS = {"dftracer", "POSIX", "STDIO"}
-EVENT_KINDS = {"decorator", "init"}
+EVENT_KINDS = {"decorator", "init", "region"}
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,10 @@ class Program:
     needs: tuple[str, ...] = ()
     before_start: Mapping[str, int] = field(default_factory=dict)
     """Calls that are made while the modules are imported, when tracing has not started yet: they leave no event."""
+    functions: tuple[str, ...] = ("worthwhile",)
+    """Values of ``--functions`` that it is annotated with."""
+    left_alone: Mapping[str, str] = field(default_factory=dict)
+    """Functions that must have no annotation, and why."""
 
     @property
     def folder(self) -> Path:
@@ -90,6 +94,8 @@ def load_program(folder: Path) -> Program:
         tuple(described.get("python_path", ())),
         tuple(described.get("needs", ())),
         described.get("before_start", {}),
+        tuple(described.get("functions", ("worthwhile",))),
+        described.get("left_alone", {}),
     )
 
 
@@ -202,9 +208,12 @@ def events_in(folder: Path) -> Counter[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize("program", PROGRAM_LIST, ids=lambda program: program.name)
+WAYS = [(program, functions) for program in PROGRAM_LIST for functions in program.functions]
+
+
+@pytest.mark.parametrize(("program", "functions"), WAYS, ids=[f"{p.name}-{f}" for p, f in WAYS])
 def test_annotated_program_does_what_it_did_and_its_trace_holds_every_call(
-    program: Program, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    program: Program, functions: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     original = copy_of(program, tmp_path / "original")
     before: list[tuple[Outcome, Calls]] = []
@@ -217,11 +226,12 @@ def test_annotated_program_does_what_it_did_and_its_trace_holds_every_call(
 
     source = copy_of(program, tmp_path / "annotated")
     entries = [word for entry in program.entry for word in ("--entry", str(source / entry))]
+    entries += ["--functions", functions]
     assert main(["apply", str(source), *entries]) == 0, capsys.readouterr().err
     manifest_path = source / ".dfannotate" / "manifest.json"
     manifest = manifests.load(manifest_path)
     sites = {
-        (entry.path, site.function): (site.category, site.event)
+        (entry.path, site.function): (site.category, site.event, site.kind)
         for entry in manifest.files
         for site in entry.sites
         if site.kind in EVENT_KINDS
@@ -230,6 +240,8 @@ def test_annotated_program_does_what_it_did_and_its_trace_holds_every_call(
     for function in program.annotated:
         file, _, name = function.partition(":")
         assert (file, name) in sites, f"{function} was left out: {reasons.get(function, 'without a reason')}"
+    for function, reason in program.left_alone.items():
+        assert reasons.get(function) == reason
 
     annotated = files_of(source)
     assert main(["apply", str(source), *entries]) == 0, capsys.readouterr().err
@@ -245,9 +257,10 @@ def test_annotated_program_does_what_it_did_and_its_trace_holds_every_call(
         assert (on.exit_code, on.stdout, on.left) == (plain.exit_code, plain.stdout, plain.left), on.stderr
 
         expected: Counter[tuple[str, str]] = Counter()
-        for place, event in sites.items():
-            # A decorated function that raises leaves no event.
-            expected[event] += calls.returned[place] - program.before_start.get(":".join(place), 0)
+        for place, (category, event, kind) in sites.items():
+            # A decorated function that raises leaves no event, a region does.
+            ended = calls.returned[place] + (calls.raised[place] if kind == "region" else 0)
+            expected[category, event] += ended - program.before_start.get(":".join(place), 0)
         assert events_in(traces) == +expected, on.stderr
 
         if run.traced:

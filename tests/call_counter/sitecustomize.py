@@ -17,8 +17,9 @@ from typing import Any
 _ROOT = os.environ.get("COUNTED_ROOT", "")
 _OUT = os.environ.get("COUNTS_FOLDER", "")
 _RETURNS = frozenset({"RETURN_VALUE", "RETURN_CONST"})
-# Their frames are left at every yield and await: they have no one call that begins and ends.
-_SUSPENDED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_RAISES = frozenset({"RAISE_VARARGS", "RERAISE"})
+# Their frames are left at every yield: they have no one call that begins and ends.
+_SUSPENDED = inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
 
 # By id, with the code kept alive: two functions with the same text are equal as code objects.
 _known: dict[int, tuple[CodeType, str | None, bytes]] = {}
@@ -51,7 +52,12 @@ def _on_event(frame: FrameType, event: str, argument: Any) -> None:
     if name is None:
         return
     # None is given for "returned None" and for "raised": the instruction that the frame stopped at tells them apart.
-    returned = argument is not None or dis.opname[instructions[frame.f_lasti]] in _RETURNS
+    operation = dis.opname[instructions[frame.f_lasti]]
+    returned = argument is not None or operation in _RETURNS
+    if code.co_flags & inspect.CO_COROUTINE:  # left at every await too, with whatever is awaited
+        returned = operation in _RETURNS
+        if not returned and operation not in _RAISES:
+            return
     os.write(_descriptor(), f"{'returned' if returned else 'raised'}\t{name}\n".encode())
 
 
