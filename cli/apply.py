@@ -155,6 +155,8 @@ def apply(options: ApplyOptions, config: Config) -> int:
         changed = [rel for rel in changed if rel not in lost]
         shims = [due for due in shims if due.entry.path not in lost]
     failures.sort(key=lambda failure: (failure.path, failure.line))
+    if options.event is None:
+        _warn_of_missed_events(options, config, root, left_out, [*outcomes, *(failure.path for failure in failures)])
     has_entry = any(entry.entry for entry in (*old.files, *(outcome.entry for outcome in outcomes.values())))
     _show(options, root, _Done(target, outcomes, changed, left_out, failures, has_entry, shims, removed, reasons))
     if failures:
@@ -198,6 +200,20 @@ def _check_event_files(config: Config) -> None:
     for file, event in config.events:
         if not file.is_file():
             raise UserError(f"{file}: no such file; tool.dfannotate.events names it for {event.function}")
+
+
+def _warn_of_missed_events(
+    options: ApplyOptions, config: Config, root: Path, left_out: Mapping[str, str], taken: Iterable[str]
+) -> None:
+    """A configured event in a file that is not annotated would be missing in silence."""
+    taken = set(taken)
+    for file, event in config.events:
+        rel = relative(Path(os.path.realpath(file)), root)
+        if rel not in taken and is_below(file, options.paths):
+            reason = f" ({left_out[rel]})" if rel in left_out else ""
+            Messages(options.quiet).warning(
+                f"{path_in_words(root, rel)}: left out{reason}, so {event.function} is not logged: name the file"
+            )
 
 
 def _events(

@@ -86,12 +86,14 @@ def test_apply_defaults(recorded: Recorder, run_cli: RunCli) -> None:
         "exclude": (),
         "entry": (),
         "category": "module",
+        "functions": "worthwhile",
         "target": None,
         "manifest": None,
         "jobs": None,
         "allow_dirty": False,
         "output": "text",
         "quiet": False,
+        "event": None,
     }
 
 
@@ -99,6 +101,7 @@ def test_apply_defaults(recorded: Recorder, run_cli: RunCli) -> None:
 def test_apply_flags(recorded: Recorder, run_cli: RunCli) -> None:
     line = (
         "apply a b.py --check --diff --include x --include y --exclude z --entry a/t.py --entry u.py --category io "
+        "--functions all "
         "--target 2.1.0 --manifest m.json --jobs 2 --allow-dirty --format json --quiet"
     )
     assert run_cli(*line.split()).code == 0
@@ -110,12 +113,14 @@ def test_apply_flags(recorded: Recorder, run_cli: RunCli) -> None:
         "exclude": ("z",),
         "entry": (Path("a/t.py"), Path("u.py")),
         "category": "io",
+        "functions": "all",
         "target": "2.1.0",
         "manifest": Path("m.json"),
         "jobs": 2,
         "allow_dirty": True,
         "output": "json",
         "quiet": True,
+        "event": None,
     }
 
 
@@ -205,7 +210,6 @@ BAD_USAGE = {
     "unknown-command": ("frobnicate", "dfannotate: error: No such command 'frobnicate'"),
     "misspelt-command": ("aply", "dfannotate: error: No such command 'aply'. Did you mean"),
     "unknown-flag": ("apply --frobnicate", "dfannotate apply: error: No such option: --frobnicate"),
-    "flag-not-built": ("apply --functions all", "dfannotate apply: error: No such option: --functions"),
     "bad-format": ("apply --format xml", "dfannotate apply: error: Invalid value for '--format': 'xml' is not one of"),
     "no-jobs": ("apply --jobs 0", "dfannotate apply: error: Invalid value for '--jobs': "),
     "jobs-not-a-number": ("apply --jobs many", "dfannotate apply: error: Invalid value for '--jobs': "),
