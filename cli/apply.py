@@ -137,7 +137,9 @@ def apply(options: ApplyOptions, config: Config) -> int:
             left_out |= {summary.path: "generated" for summary in summaries if shim.is_shim_file(summary, old)}
             summaries = [summary for summary in summaries if summary.path not in left_out]
             left_out = {path: reason for path, reason in left_out.items() if path in paths}
-            planning, reasons = _planning(options, config, root, old, paths, summaries, left_out, generation)
+            planning, reasons = _planning(
+                options, config, root, old, paths, everything, summaries, left_out, generation
+            )
             with progress("planning", len(planning), quiet=options.quiet) as advance:
                 for rel, outcome in lanes.map(plan_file, planning):
                     advance(1)
@@ -158,6 +160,8 @@ def apply(options: ApplyOptions, config: Config) -> int:
         changed = [rel for rel in changed if rel not in lost]
         shims = [due for due in shims if due.entry.path not in lost]
     failures.sort(key=lambda failure: (failure.path, failure.line))
+    if options.event is None:
+        _warn_of_missed_events(options, config, root, left_out, [*outcomes, *(failure.path for failure in failures)])
     has_entry = any(entry.entry for entry in (*old.files, *(outcome.entry for outcome in outcomes.values())))
     _show(options, root, _Done(target, outcomes, changed, left_out, failures, has_entry, shims, removed, reasons))
     if failures:
@@ -189,6 +193,20 @@ def _check_event_files(config: Config) -> None:
     for file, event in config.events:
         if not file.is_file():
             raise UserError(f"{file}: no such file; tool.dfannotate.events names it for {event.function}")
+
+
+def _warn_of_missed_events(
+    options: ApplyOptions, config: Config, root: Path, left_out: Mapping[str, str], taken: Iterable[str]
+) -> None:
+    """A configured event in a file that is not annotated would be missing in silence."""
+    taken = set(taken)
+    for file, event in config.events:
+        rel = relative(Path(os.path.realpath(file)), root)
+        if rel not in taken and is_below(file, options.paths):
+            reason = f" ({left_out[rel]})" if rel in left_out else ""
+            Messages(options.quiet).warning(
+                f"{path_in_words(root, rel)}: left out{reason}, so {event.function} is not logged: name the file"
+            )
 
 
 def _events(
@@ -245,6 +263,7 @@ def _planning(
     root: Path,
     old: Manifest,
     paths: Mapping[str, Path],
+    everything: Mapping[str, Path],
     summaries: list[FileSummary],
     left_out: dict[str, str],
     generation: vocabulary.Generation,
@@ -255,8 +274,10 @@ def _planning(
     named = {os.path.realpath(path) for path in (*options.paths, *options.entry)}
     entries = {relative(Path(os.path.realpath(path)), root) for path in options.entry}
     known = old.by_path()
-    starts = {s.path for s in summaries if s.path in entries or (not entries and paths[s.path].name == "__main__.py")}
-    places = shim.Places(root, paths, summaries, starts, old)
+    starts = {
+        s.path for s in summaries if s.path in entries or (not entries and everything[s.path].name == "__main__.py")
+    }
+    places = shim.Places(root, everything, summaries, starts, old)
     planning: dict[str, tuple[object, ...]] = {}
     for summary in summaries:
         rel = summary.path

@@ -70,7 +70,10 @@ def test_found_from_a_relative_path(write_tree: WriteTree, monkeypatch: pytest.M
 
 
 REFUSED = {
-    "unknown-key": ("[tool.dfannotate]\nexcludes = []", "unknown key 'excludes' in [tool.dfannotate]; known: categories, category"),
+    "unknown-key": (
+        "[tool.dfannotate]\nexcludes = []",
+        "unknown key 'excludes' in [tool.dfannotate]; known: categories,",
+    ),
     "unknown-table": ("[tool.dfannotate.jobs2]\nx = 1", "unknown key 'jobs2'"),
     "string-for-list": (
         "[tool.dfannotate]\nexclude = 'a'",

@@ -260,6 +260,19 @@ def test_bad_configuration(text: str, message: str, write_tree: Any, run_cli: An
     assert (root / "sim.py").read_text() == SIM
 
 
+def test_an_event_in_a_file_that_is_left_out_is_told(write_tree: Any, run_cli: Any) -> None:
+    config = EVENT.replace("sim.py", "tests/sim.py")
+    root = write_tree({"pyproject.toml": config, "tests/sim.py": SIM, "a.py": SIM})
+    result = run_cli("apply", root)
+    assert (result.code, "sim.py: left out (test), so Machine.work is not logged: name the file" in result.err) == (
+        0,
+        True,
+    )
+    assert "left out (" not in run_cli("apply", root / "a.py").err
+    assert run_cli("apply", root / "tests/sim.py").code == 0
+    assert '"work", "sim"' in (root / "tests/sim.py").read_text()
+
+
 def test_a_file_whose_event_is_wrong_does_not_stop_the_others(write_tree: Any, run_cli: Any) -> None:
     root = write_tree({"pyproject.toml": EVENT.replace("total / 2", "totl"), "sim.py": SIM, "b.py": SIM})
     assert run_cli("apply", root).code == 2

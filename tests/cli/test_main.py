@@ -88,12 +88,14 @@ def test_apply_defaults(recorded: Recorder, run_cli: RunCli) -> None:
         "functions": "worthwhile",
         "event": None,
         "category": "module",
+        "functions": "worthwhile",
         "target": None,
         "manifest": None,
         "jobs": None,
         "allow_dirty": False,
         "output": "text",
         "quiet": False,
+        "event": None,
     }
 
 
@@ -115,12 +117,14 @@ def test_apply_flags(recorded: Recorder, run_cli: RunCli) -> None:
         "functions": "all",
         "event": None,
         "category": "io",
+        "functions": "all",
         "target": "2.1.0",
         "manifest": Path("m.json"),
         "jobs": 2,
         "allow_dirty": True,
         "output": "json",
         "quiet": True,
+        "event": None,
     }
 
 
@@ -210,10 +214,13 @@ BAD_USAGE = {
     "unknown-command": ("frobnicate", "dfannotate: error: No such command 'frobnicate'"),
     "misspelt-command": ("aply", "dfannotate: error: No such command 'aply'. Did you mean"),
     "unknown-flag": ("apply --frobnicate", "dfannotate apply: error: No such option: --frobnicate"),
+<<<<<<< HEAD
     "unknown-functions": (
         "apply --functions most",
         "dfannotate apply: error: Invalid value for '--functions': 'most' is not one of",
     ),
+=======
+>>>>>>> regions
     "bad-format": ("apply --format xml", "dfannotate apply: error: Invalid value for '--format': 'xml' is not one of"),
     "no-jobs": ("apply --jobs 0", "dfannotate apply: error: Invalid value for '--jobs': "),
     "jobs-not-a-number": ("apply --jobs many", "dfannotate apply: error: Invalid value for '--jobs': "),
