@@ -199,10 +199,10 @@ def _warn_of_missed_events(
     options: ApplyOptions, config: Config, root: Path, left_out: Mapping[str, str], taken: Iterable[str]
 ) -> None:
     """A configured event in a file that is not annotated would be missing in silence."""
-    taken = set(taken)
+    taken, is_below = set(taken), lies_below(options.paths)
     for file, event in config.events:
         rel = relative(Path(os.path.realpath(file)), root)
-        if rel not in taken and is_below(file, options.paths):
+        if rel not in taken and is_below(file):
             reason = f" ({left_out[rel]})" if rel in left_out else ""
             Messages(options.quiet).warning(
                 f"{path_in_words(root, rel)}: left out{reason}, so {event.function} is not logged: name the file"

@@ -96,7 +96,7 @@ def _in_function(plan: Plan, function: FunctionFacts) -> None:
     worlds = [m for m in plan.facts.mpi if m.what == "world" and m.direct and m.alone and m.function == function.name]
     if worlds:
         _splice(plan, worlds[-1].end_line + 1, worlds[-1].indent, lines)
-    elif function.block and not function.block.broken:
+    elif function.block and function.block.starts_line:
         _splice(plan, function.block.first, function.block.prefix, lines)
     else:
 

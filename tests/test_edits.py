@@ -14,7 +14,7 @@ from dfannotate.edits import (
     Edit,
     EditError,
     Hunk,
-    Rewrite,
+    Reshape,
     Splice,
     apply,
     first_difference,
@@ -79,7 +79,7 @@ NESTED = "# a\nif x:\n    # b\n    def f():\n        y  # c\n\n    z\n# d\n"
 
 
 def test_nested_rewrites_and_splices_compose() -> None:
-    outer, inner = Rewrite(2, 2, 7, wrap), Rewrite(4, 4, 5, wrap)
+    outer, inner = Reshape(2, 2, 7, wrap), Reshape(4, 4, 5, wrap)
     expected = "# a\nif x:\n    with w:\n        # b\n        @d\n        def f():\n            with w:\n"
     expected += "                y  # c\n\n        z\n# d\n"
     decorator = Splice(4, 4, ("    @d",))
@@ -90,22 +90,22 @@ def test_nested_rewrites_and_splices_compose() -> None:
 
 def test_rewrite_of_an_indented_statement_leaves_the_rest_alone() -> None:
     text = "class A:\n\t\tx = ( 1 )\n\t\tif y : z ;\n\t\tw = 1\n"
-    assert edited(text, Rewrite(3, 3, 3, wrap)).splitlines()[:3] == ["class A:", "\t\tx = ( 1 )", "\t\tif y :"]
-    assert edited(text, Rewrite(3, 3, 3, wrap)).splitlines()[-1] == "\t\tw = 1"
+    assert edited(text, Reshape(3, 3, 3, wrap)).splitlines()[:3] == ["class A:", "\t\tx = ( 1 )", "\t\tif y :"]
+    assert edited(text, Reshape(3, 3, 3, wrap)).splitlines()[-1] == "\t\tw = 1"
 
 
 def test_form_feed_before_a_rewritten_statement_stays() -> None:
-    assert edited("a\n\x0cif x:\n    y\n", Rewrite(2, 2, 3, wrap)) == "a\n\x0cif x:\n    with w:\n        y\n"
+    assert edited("a\n\x0cif x:\n    y\n", Reshape(2, 2, 3, wrap)) == "a\n\x0cif x:\n    with w:\n        y\n"
 
 
 def test_form_feed_that_would_be_lost_is_refused() -> None:
     with pytest.raises(EditError, match=r"m\.py:1: a form feed"):
-        edited("if x:\n\x0c    y\n", Rewrite(1, 1, 2, wrap))
+        edited("if x:\n\x0c    y\n", Reshape(1, 1, 2, wrap))
 
 
 def test_rewrite_of_no_compound_statement_is_refused() -> None:
     with pytest.raises(EditError, match="no compound statement begins at line 1"):
-        edited("x = 1\n", Rewrite(1, 1, 1, wrap))
+        edited("x = 1\n", Reshape(1, 1, 1, wrap))
 
 
 def test_checked_result_carries_its_inverse() -> None:

@@ -8,7 +8,7 @@ from textwrap import dedent
 
 import pytest
 
-from dfannotate.facts import FunctionFacts, ModuleFacts, dotted, find_facts, is_main_guard, resolve
+from dfannotate.facts import DEEP, FunctionFacts, ModuleFacts, dotted, find_facts, is_main_guard, resolve
 from dfannotate.source import read_source
 
 
@@ -79,8 +79,9 @@ def test_calls_are_resolved_through_imports_wherever_they_stand() -> None:
     ],
 )
 def test_first_statement(body: str, line: int, indent: str) -> None:
-    found = function(body)
-    assert (found.body_line, found.body_indent) == (line, indent)
+    block = function(body).block
+    starts = (block.first, block.prefix) if block is not None and block.starts_line else (0, "")
+    assert starts == (line, indent)
 
 
 def test_columns_are_in_characters() -> None:
@@ -241,7 +242,7 @@ def test_kinds_of_statements_and_the_lines_they_share() -> None:
 
 
 def test_frames_are_on_the_stack_of_those_around_them() -> None:
-    found = {f.qualname: f.looks_at_frames for f in facts(
+    found = {f.qualname: f.frame_depth for f in facts(
         """
         from inspect import stack as s
         def outer():
@@ -250,7 +251,7 @@ def test_frames_are_on_the_stack_of_those_around_them() -> None:
         def other(): pass
         """
     ).functions}  # fmt: skip
-    assert found == {"outer": True, "outer.<locals>.A.inner": True, "other": False}
+    assert found == {"outer": DEEP, "outer.<locals>.A.inner": DEEP, "other": 0}
 
 
 def test_mpi_statements() -> None:

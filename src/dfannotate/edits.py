@@ -128,9 +128,9 @@ def apply(source: Source, edits: Sequence[Edit]) -> tuple[str, tuple[Hunk, ...]]
 
 def _sorted_stretches(source: Source, edits: Sequence[Edit]) -> list[_Stretch]:
     stretches = sorted(_Stretches(source, edits).all(), key=lambda s: (s.start, s.order))
-    for reshape in edits:
-        if isinstance(reshape, Reshape):
-            stretches = _reshaped(source, reshape, stretches)
+    reshapes = [edit for edit in edits if isinstance(edit, Reshape)]
+    for reshape in sorted(reshapes, key=lambda r: r.end_line - r.first_line):  # what stands in another comes first
+        stretches = _reshaped(source, reshape, stretches)
     for before, after in itertools.pairwise(stretches):
         if after.start < before.end:
             line = bisect.bisect_right(_line_starts(source.lines), after.start)

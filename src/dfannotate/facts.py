@@ -103,6 +103,8 @@ class Block:
     last: int
     prefix: str
     broken: int
+    starts_line: bool
+    """Nothing but white space stands before it on its line, and no backslash joins the line to the one above."""
     movable: bool
 
 
@@ -814,13 +816,13 @@ class _Walk:
         text = self.lines[first - 1]
         column = _char_column(text, body[0].col_offset) if first == body[0].lineno else len(_blank_start(text))
         prefix, broken = text[:column], 0
-        movable = not (self.has_form_feed and any("\f" in line for line in self.lines[first - 1 : last]))
-        movable = movable and not self._is_continued(first)
+        starts_line = not prefix.strip(" \t\f") and not self._is_continued(first)
+        shares_docstring = after is not None and first <= (after.end_lineno or 0)
         if prefix.strip(" \t\f"):
             prefix, broken = indent + self.source.indent_unit, column
-        if after is not None and first <= (after.end_lineno or 0):
-            movable = False
-        return Block(first, last, prefix, broken, movable)
+        has_form_feed = self.has_form_feed and any("\f" in line for line in self.lines[first - 1 : last])
+        movable = (starts_line or broken > 0) and not has_form_feed and not shares_docstring
+        return Block(first, last, prefix, broken, starts_line and not shares_docstring, movable)
 
     def _spelling(self, node: ast.stmt) -> vocabulary.Generation | None:
         """How the tracer's names are spelled in an import of them that works with the generation written for."""

@@ -240,10 +240,11 @@ def test_a_part_is_annotated_as_it_is_in_the_whole(write_tree: WriteTree, run_cl
     root = write_tree({"pyproject.toml": "", "base.py": f"class Base:\n{method}", "heir.py": heir, "bad.py": "("})
     result = run_cli("apply", root / "base.py")
     assert result.code == 0, result.err
-    assert annotated(root) == set()
+    assert annotated(root) == {"base.py"}
+    assert "@_dft.log_static\n" in (root / "base.py").read_text()
     (root / "heir.py").unlink()
     run_cli("apply", root / "base.py")
-    assert annotated(root) == {"base.py"}
+    assert "@_dft.log\n" in (root / "base.py").read_text()
 
 
 def test_outside_the_project(write_tree: WriteTree, run_cli: RunCli) -> None:

@@ -214,13 +214,10 @@ BAD_USAGE = {
     "unknown-command": ("frobnicate", "dfannotate: error: No such command 'frobnicate'"),
     "misspelt-command": ("aply", "dfannotate: error: No such command 'aply'. Did you mean"),
     "unknown-flag": ("apply --frobnicate", "dfannotate apply: error: No such option: --frobnicate"),
-<<<<<<< HEAD
     "unknown-functions": (
         "apply --functions most",
         "dfannotate apply: error: Invalid value for '--functions': 'most' is not one of",
     ),
-=======
->>>>>>> regions
     "bad-format": ("apply --format xml", "dfannotate apply: error: Invalid value for '--format': 'xml' is not one of"),
     "no-jobs": ("apply --jobs 0", "dfannotate apply: error: Invalid value for '--jobs': "),
     "jobs-not-a-number": ("apply --jobs many", "dfannotate apply: error: Invalid value for '--jobs': "),

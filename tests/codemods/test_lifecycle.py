@@ -336,12 +336,12 @@ GUARDS = {
     ),
     "one-line-in-a-file-of-tabs": (
         "import os\nclass A:\n\tx = 1\nif __name__ == '__main__': run()\n",
-        "import os\n<import enabled>\nclass A:\n\tx = 1\nif __name__ == '__main__':\n\t<start>\n\ttry:\n\t\trun()\n"
+        "import os\n<import start>\nclass A:\n\tx = 1\nif __name__ == '__main__':\n\t<start>\n\ttry:\n\t\trun()\n"
         "\tfinally:\n\t\t<finish>\n",
     ),
     "blocks-of-another-indentation-than-the-file": (
         "import os\nclass A:\n  x = 1\nif __name__ == '__main__':\n        for x in y:\n            run()\n",
-        "import os\n<import enabled>\nclass A:\n  x = 1\nif __name__ == '__main__':\n        <start>\n        try:\n"
+        "import os\n<import start>\nclass A:\n  x = 1\nif __name__ == '__main__':\n        <start>\n        try:\n"
         "          for x in y:\n              run()\n        finally:\n          <finish>\n",
     ),
     "docstring-that-looks-like-a-block": (

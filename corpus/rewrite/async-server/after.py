@@ -34,15 +34,17 @@ async def chunks(reader: asyncio.StreamReader) -> "AsyncIterator[bytes]":
 
 
 async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    async with Journal("journal") as journal:
-        async for data in chunks(reader):
-            journal.append({"bytes": len(data)})
+    with DFTracerFn("async-server", name="serve"):
+        async with Journal("journal") as journal:
+            async for data in chunks(reader):
+                journal.append({"bytes": len(data)})
 
 
 async def main() -> None:
-    server = await asyncio.start_server(serve, port=8080)
-    async with server:
-        await server.serve_forever()
+    with DFTracerFn("async-server", name="main"):
+        server = await asyncio.start_server(serve, port=8080)
+        async with server:
+            await server.serve_forever()
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@ import numba
 import numpy as np
 import torch
 from numba import njit
-from dftracer.python import dftracer, dft_fn as DFTracerFn
+from dftracer.python import dft_fn as DFTracerFn
 
 _dft = DFTracerFn("compiled-kernels")
 

@@ -3,7 +3,7 @@ import contextlib
 import functools
 import sys
 import warnings
-from dftracer.python import dftracer, dft_fn as DFTracerFn
+from dftracer.python import dft_fn as DFTracerFn
 
 _dft = DFTracerFn("hazards")
 
@@ -11,6 +11,7 @@ _dft = DFTracerFn("hazards")
 class Schedule:
     """The tracer would read ``self.step`` and turn it into an int."""
 
+    @_dft.log_static
     def step(self):
         with open("schedule.log", "a") as stream:
             stream.write("step\n")
@@ -20,6 +21,7 @@ class Proxy:
     def __getattr__(self, name):
         return functools.partial(print, name)
 
+    @_dft.log_static
     def load(self, path):
         return open(path).read()
 
@@ -31,19 +33,23 @@ class Store:
 
     @property
     def size(self):
-        return self._file.seek(0, 2)
+        with DFTracerFn("hazards", name="size"):
+            return self._file.seek(0, 2)
 
     @staticmethod
     def remove(path):
-        open(path, "w").close()
+        with DFTracerFn("hazards", name="remove"):
+            open(path, "w").close()
 
     @classmethod
+    @_dft.log
     def open_all(cls, paths):
         return [cls(path) for path in paths]
 
     @functools.cached_property
     def text(self):
-        return self._file.read()
+        with DFTracerFn("hazards", name="text"):
+            return self._file.read()
 
     def lines(self):
         yield from self._file
@@ -63,28 +69,34 @@ def opened(path):
 
 
 def caller():
-    return open(sys._getframe(1).f_code.co_filename).read()
+    with DFTracerFn("hazards", name="caller"):
+        return open(sys._getframe(1).f_code.co_filename).read()
 
 
 def deprecated(path):
-    warnings.warn("use load", DeprecationWarning, 2)
-    return open(path).read()
+    with DFTracerFn("hazards", name="deprecated"):
+        warnings.warn("use load", DeprecationWarning, 2)
+        return open(path).read()
 
 
 def walk(tree):
-    for child in tree:
-        walk(child)
+    with DFTracerFn("hazards", name="walk"):
+        for child in tree:
+            walk(child)
 
 
+@_dft.log_static
 def resize(image, image_size):
     image.save(f"{image_size}.png")
 
 
+@_dft.log_static
 def configure(**options):
     for name, value in options.items():
         print(name, value, file=open("options", "a"))
 
 
+@_dft.log_static
 def load(self):
     return self.path.read_text()
 

@@ -9,7 +9,9 @@ _dft = {"α": 1}
 
 
 @staticmethod
-def helper(): return open("helper").read()
+def helper():
+    with DFTracerFn("late-imports", name="helper"):
+        return open("helper").read()
 
 
 @_dft_2.log

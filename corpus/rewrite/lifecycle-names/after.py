@@ -1,7 +1,7 @@
 """What opens or ends something is traced however little it does; questions and values are not."""
 from abc import ABC, abstractmethod
 from typing import overload
-from dftracer.python import dftracer, dft_fn as DFTracerFn
+from dftracer.python import dft_fn as DFTracerFn
 
 _dft = DFTracerFn("lifecycle-names")
 

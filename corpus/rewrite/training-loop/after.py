@@ -34,7 +34,8 @@ class Dataset:
 
     @property
     def size(self) -> int:
-        return sum(os.path.getsize(entry.path) for entry in self.paths)
+        with DFTracerFn("training-loop", name="size"):
+            return sum(os.path.getsize(entry.path) for entry in self.paths)
 
 
 @_dft.log
@@ -42,6 +43,7 @@ def loss(batch: np.ndarray) -> float:
     return float(batch.mean())
 
 
+@_dft.log_static
 def train(data: Dataset, epoch: int) -> float:
     # ``epoch`` is a name that the tracer would look at
     total = 0.0
