@@ -7,6 +7,7 @@ uses any more); everything else, the user's edits included, stays. Where nothing
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 import tokenize
 from collections.abc import Iterable, Iterator
@@ -75,7 +76,11 @@ class _Searcher:
         self.source = source
         self.names = names
         self.introduced = frozenset(entry.introduced)
-        self.one_liners = [pair for undo in entry.undo for pair in _one_liners(undo.before)]
+        self.stretches = [(range(undo.start, undo.end), split_lines(undo.before)) for undo in entry.undo]
+        self.one_liners = [
+            (range(undo.start, undo.end), *pair) for undo in entry.undo for pair in _one_liners(undo.before)
+        ]
+        self.is_edited = source.sha256 != entry.sha256_after
         self.lines: set[int] = set()
         self.new: dict[int, tuple[int, tuple[str, ...]]] = {}
         """First line of a stretch that changes -> its end (excluded), and what comes in its place."""
@@ -93,7 +98,7 @@ class _Searcher:
     def _join(self, node: ast.stmt, marks: set[int]) -> bool:
         """Put a block back on one line, where it is what ``apply`` made of such a line and nothing else: without the
         annotations on the lines ``marks`` it is the same statement, with the same comments."""
-        if not self.one_liners or not marks:
+        if not marks:
             return False
         first, end = node.lineno, logical_end(node, self.source.lines) + 1
         copy = _tree_of("".join(self.source.lines[first - 1 : end - 1]))
@@ -101,13 +106,36 @@ class _Searcher:
             return False
         shapes.strip(copy, self.names, {line - first + 1 for line in marks}.__contains__)
         comments = _comments(self.source.lines[first - 1 : end - 1])
-        for index, (before, tree) in enumerate(self.one_liners):
+        for candidate in itertools.chain(self.one_liners, self._with_header_of(node)):
+            places, before, tree = candidate
+            if not (self.is_edited or first in places or any(line in places for line in marks)):
+                continue  # another of the same text
             if first_difference(tree, copy) is None and comments == _comments(split_lines(before)):
-                del self.one_liners[index]
+                self.one_liners = [other for other in self.one_liners if other is not candidate]
                 self.lines |= marks
                 self.new[first] = (end, tuple(line.rstrip("\r\n") for line in split_lines(before)))
                 return True
         return False
+
+    def _with_header_of(self, node: ast.stmt) -> Iterator[tuple[range, str, ast.Module]]:
+        """What ``node`` may have been where its header has several lines, and only the last of them was changed."""
+        lines = self.source.lines
+        body: list[ast.stmt] = node.body  # type: ignore[attr-defined]
+        last = body[0].lineno - 1
+        while last > node.lineno and not lines[last - 1].strip():
+            last -= 1
+        head, start = lines[node.lineno - 1 : last - 1], lines[last - 1].rstrip("\r\n")
+        if not head:
+            return
+        for places, stretch in self.stretches:
+            for number, line in enumerate(stretch):
+                if line.startswith(start) and line.strip() != start.strip():
+                    for end in range(number + 1, min(len(stretch), number + _LONGEST_HEADER) + 1):
+                        whole = "".join([*head, *stretch[number:end]])
+                        tree = _tree_of(whole)
+                        if tree is not None and len(tree.body) == 1:
+                            yield places, whole, tree
+                            break
 
 
 class _BlockFinder(_Searcher):

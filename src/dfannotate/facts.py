@@ -74,6 +74,9 @@ _CAPTURES: tuple[type[ast.AST], ...] = (
 )
 """Patterns and type parameters (from Python 3.12 on): they bind a name that the tree holds as a string."""
 
+_MOST_NESTED = 18
+"""Blocks in blocks; Python compiles no more than 20, a region included."""
+
 _PLACEHOLDER_RAISES = frozenset({"NotImplementedError", "NotImplemented"})
 _TAKEN = re.compile(r"_?(?:dft|DFT|atexit)")
 
@@ -822,6 +825,8 @@ class _Walk:
             prefix, broken = indent + self.source.indent_unit, column
         has_form_feed = self.has_form_feed and any("\f" in line for line in self.lines[first - 1 : last])
         movable = (starts_line or broken > 0) and not has_form_feed and not shares_docstring
+        if movable and last - first > _MOST_NESTED:
+            movable = _nesting(body) < _MOST_NESTED
         return Block(first, last, prefix, broken, starts_line and not shares_docstring, movable)
 
     def _spelling(self, node: ast.stmt) -> vocabulary.Generation | None:
@@ -927,6 +932,23 @@ _COPYING_METHODS = frozenset(
 def _integer(node: ast.expr) -> int:
     """The value of a whole number written out; ``DEEP`` for anything else."""
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int) else DEEP
+
+
+def _nesting(body: Iterable[ast.stmt]) -> int:
+    """How many blocks deep the statements of a body are, those of definitions in it left out."""
+    deepest = 0
+    for node in body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            continue
+        inner: list[ast.stmt] = []
+        for field in ("body", "orelse", "finalbody"):
+            inner += getattr(node, field, None) or []
+        for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+            inner += part.body
+        if inner:
+            weight = 2 if isinstance(node, ast.Try) else 1
+            deepest = max(deepest, weight + _nesting(inner))
+    return deepest
 
 
 def _line_of_call(call: tuple[str, int]) -> int:

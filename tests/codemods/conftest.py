@@ -7,13 +7,17 @@ source with CRLF, with tabs, and without a final newline.
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
+import sys
 import tokenize
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from textwrap import dedent, indent
+from typing import Any
 
 import pytest
 
@@ -51,6 +55,8 @@ class Rewritten:
     text: str
     entry: FileEntry
     notes: tuple[str, ...]
+    events_seen: list[str] = field(default_factory=list)
+    """The names of the events of a run, where there was one."""
 
     @property
     def changed(self) -> bool:
@@ -183,6 +189,17 @@ def check_variants(text: str, done: Rewritten, context: Context) -> None:
             return
         if not re.search(r"^(?: {4})* {1,3}\S", done.text, flags=re.MULTILINE):
             assert tabbed.text.expandtabs(4) == with_tabs(done.text).expandtabs(4)
+
+
+@pytest.fixture(scope="session")
+def fake_tracer() -> Any:
+    """The module ``fake_tracer``, whose ``run`` executes programs."""
+    spec = importlib.util.spec_from_file_location("fake_tracer", Path(__file__).with_name("fake_tracer.py"))
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture(scope="session")
