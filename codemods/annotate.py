@@ -59,17 +59,20 @@ def _introduced(plan: Plan) -> tuple[str, ...]:
     names = {name for name in ("logger", "function", "enabled", "instance") if not getattr(own, name)}
     if plan.facts.import_map().get("atexit") != "atexit":
         names.add("atexit")
-    return tuple(sorted(names | {"log", "event"}))
+    return tuple(sorted(names | {"log", "event", "worker"}))
 
 
 def _located(plan: Plan, edited: Edited) -> tuple[Site, ...]:
     """The sites with their lines in the new text. Functions stand in the same order in both."""
     old = sorted(function.line for function in plan.facts.functions)
     line_of = dict(zip(old, edited.functions, strict=True))
-    marks = _lines_with_marks([site for site in plan.sites if not site.anchor], edited)
+    marks = _lines_with_marks([site for site in plan.sites if site.mark], edited)
     sites = []
     for site in plan.sites:
-        line = line_of[site.anchor] if site.anchor else marks.pop(0)
+        if site.anchor:
+            line = line_of[site.anchor]
+        else:
+            line = edited.line_now(*site.place) if site.place else marks.pop(0)
         sites.append(Site(site.kind, site.function, site.event, site.category, line))
     return tuple(sorted(sites, key=lambda site: site.line))
 
