@@ -11,16 +11,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 from dfannotate import vocabulary
 from dfannotate.edits import Edit, Splice
 from dfannotate.facts import FunctionFacts, ModuleFacts, Statement
 from dfannotate.manifest import ManualEvent, SiteKind, Skip
+from dfannotate.rules.loaders import Maker
 from dfannotate.rules.roles import Categories
 from dfannotate.rules.safety import Surroundings, Treatment, treat
 from dfannotate.rules.selection import why_left_out
 from dfannotate.shapes import Names, atexit_line, choose_names, event_class_lines, import_lines, instance_line
+from dfannotate.worker_shapes import Part, worker_lines
 
 EVENT = "event"
 """The reason of a function that is logged as a manual event, and so is not left out."""
@@ -69,6 +71,10 @@ class Context:
     """Nothing but the events is annotated."""
     choices: Mapping[str, str] = field(default_factory=dict)
     """What is noted in the manifest of how the file was annotated."""
+    makers: Mapping[str, Maker] = field(default_factory=dict)
+    """What the file calls to make worker processes, by the name in ``ModuleFacts.worker_calls``."""
+    process_classes: frozenset[str] = frozenset()
+    """Classes of the file whose ``run`` is what a worker process runs."""
     generation: vocabulary.Generation = vocabulary.CURRENT
     """The tracer that is written for."""
     shim: Shim | None = None
@@ -83,7 +89,7 @@ class Context:
 @dataclass(frozen=True)
 class PlannedSite:
     """A site before its line in the new text is known: ``anchor`` is the line of the ``def`` in the old text, or 0 for
-    a site that is found by its text ``mark``, which then stands near ``place``."""
+    a site that is found by its text ``mark``, or, without one, by its ``place``: line and column in the old text."""
 
     kind: SiteKind
     function: str
@@ -91,7 +97,7 @@ class PlannedSite:
     category: str
     anchor: int
     mark: str = ""
-    place: int = 0
+    place: tuple[int, int] = (0, 0)
 
 
 @dataclass
@@ -109,6 +115,8 @@ class Plan:
     """Fields of ``Names`` that the edits use."""
     reserved: dict[str, str] = field(default_factory=dict)
     """Qualified names of functions that must stay undecorated for the sake of an edit -> the reason."""
+    starts: set[str] = field(default_factory=set)
+    """Qualified names of functions in whose body tracing starts, before anything else."""
     first_use: int = 0
     """The first line that needs the names when the module is imported; 0 where none does."""
     is_entry: bool = False
@@ -139,10 +147,22 @@ class Plan:
             return Treatment("none", "annotated")
         if function.line <= max(own.import_line, own.instance_line):
             return Treatment("none", "before-tracer-import")
+        if function.qualname in self.starts:
+            return self._treatment_of_start(function)
         reason = self.reserved.get(function.qualname)
         if reason is None and not self.context.every_function:
             reason = why_left_out(function, self.facts)
         return Treatment("none", reason) if reason else treat(function, self.facts, self.context.around)
+
+    def _treatment_of_start(self, function: FunctionFacts) -> Treatment:
+        """A function in whose body the tracer starts is not begun when a decorator would look at the clock."""
+        if function.block is None or function.block.broken:
+            return Treatment("none", "starts-tracing")
+        treatment = treat(function, self.facts, self.context.around)
+        reason = None if self.context.every_function else why_left_out(function, self.facts)
+        if reason or treatment.form == "none":
+            return Treatment("none", reason or treatment.reason)
+        return Treatment("region", "starts-tracing") if function.block.movable else Treatment("none", "immovable-body")
 
     def is_annotated(self, function: FunctionFacts) -> bool:
         """Whether the program's own author traces the function."""
@@ -195,6 +215,10 @@ class Plan:
         instances |= {name: category for category, name in self.instances.items()}
         if instances:
             lines += ["", *(instance_line(self.names, *item) for item in sorted(instances.items()))]
+        workers = [part for part in get_args(Part) if part in self.needed]
+        if workers:
+            given = (self.names.worker, self.names.logger, self.names.enabled, self.facts.indent_unit, workers)
+            lines += ["", "", *worker_lines(*given)]
         if "event" in self.needed:
             lines += ["", "", *event_class_lines(self.names, self.facts.indent_unit, self.context.generation)]
         if lines:

@@ -57,16 +57,17 @@ def annotate(source: Source, facts: ModuleFacts, context: Context) -> Annotated:
 def _introduced(plan: Plan) -> tuple[str, ...]:
     own = plan.facts.tracer
     names = {name for name in ("logger", "function", "enabled", "instance") if not getattr(own, name)}
-    return tuple(sorted(names | {"atexit", "log", "event"} | ({plan.blank} if plan.blank else set())))
+    return tuple(sorted(names | {"atexit", "log", "event", "worker"} | ({plan.blank} if plan.blank else set())))
 
 
 def _located(plan: Plan, edited: Edited) -> tuple[Site, ...]:
     """The sites with their lines in the new text. Functions stand in the same order in both."""
     old = sorted(function.line for function in plan.facts.functions)
     line_of = dict(zip(old, edited.functions, strict=True))
-    marked = sorted((site for site in plan.sites if not site.anchor), key=lambda site: site.place)
+    marked = sorted((site for site in plan.sites if site.mark), key=lambda site: site.place)
     found = zip(marked, _lines_with_marks(marked, edited), strict=True)
     lines = [*found, *((site, line_of[site.anchor]) for site in plan.sites if site.anchor)]
+    lines += [(site, edited.line_now(*site.place)) for site in plan.sites if not site.anchor and not site.mark]
     sites = [Site(site.kind, site.function, site.event, site.category, line) for site, line in lines]
     return tuple(sorted(sites, key=lambda site: site.line))
 

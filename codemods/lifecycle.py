@@ -147,7 +147,7 @@ def _splice(plan: Plan, line: int, indent: str, lines: tuple[str, ...]) -> None:
 def _note_start(plan: Plan, function: str, line: int, *more: str) -> None:
     plan.use(line, "logger", "enabled", *more)
     mark = f"{plan.names.log} = {plan.names.logger}.{vocabulary.INITIALIZE}("
-    plan.sites.append(PlannedSite("lifecycle", function, "", "", 0, mark, line))
+    plan.sites.append(PlannedSite("lifecycle", function, "", "", 0, mark, (line, 0)))
     plan.is_entry = True
     if function != MODULE:
         plan.reserved[function] = "entry-point"

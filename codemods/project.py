@@ -10,8 +10,10 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from dfannotate.calls import LOCAL, STAR, SUPER
 from dfannotate.codemods import Context
 from dfannotate.facts import LISTERS, ClassFacts, FunctionFacts, ModuleFacts
+from dfannotate.rules.loaders import MAKERS, Maker
 from dfannotate.rules.safety import Surroundings, base_is_harmless, own_hazard
 
 _HOPS = 12
@@ -90,7 +92,18 @@ class Project:
         }
         heads = {target.partition(".")[0] for target in imports.values() if not target.startswith(".")}
         around = Surroundings(unsafe, self.frame_names, frozenset(heads - self.packages), self.wrapped_names)
-        return Context(category, is_entry, own, calls, around, self._is_listed(summary), self.outlives, every_function)
+        return Context(
+            category,
+            is_entry,
+            own,
+            calls,
+            around,
+            self._is_listed(summary),
+            self.outlives,
+            every_function,
+            makers=self._makers(summary),
+            process_classes=self._process_classes(summary),
+        )
 
     # --- names ------------------------------------------------------------------------------------------------------
 
@@ -204,6 +217,90 @@ class Project:
     def bases(self, path: str) -> dict[str, frozenset[str]]:
         """Qualified name of each class of a file -> the names of all its bases, where they are defined."""
         return {klass.qualname: frozenset(self._names_above(path, klass)) for klass in self.files[path].facts.classes}
+
+    # --- worker processes -------------------------------------------------------------------------------------------
+
+    def _makers(self, summary: FileSummary) -> dict[str, Maker]:
+        """What of the file's calls makes worker processes, by the name that the facts give it."""
+        names = {name for call in summary.facts.worker_calls for name in call.callees}
+        found = {name: self._maker(summary, name) for name in names}
+        return {name: maker for name, maker in found.items() if maker is not None}
+
+    def _process_classes(self, summary: FileSummary) -> frozenset[str]:
+        """Qualified names of the file's classes with a ``run`` of their own that a process runs."""
+        classes = (klass for klass in summary.facts.classes if "run" in klass.defines)
+        return frozenset(klass.qualname for klass in classes if self._is_process(summary.path, klass, _HOPS))
+
+    def _maker(self, summary: FileSummary, name: str, hops: int = _HOPS) -> Maker | None:
+        """What a call of ``name`` in a file comes down to. A class that has its own ``__init__`` is none: what it
+        calls in there is."""
+        if not hops:
+            return None
+        if name.startswith(SUPER):
+            klass = self._classes.get((summary.path, name.removeprefix(SUPER)))
+            return self._maker_above(summary.path, klass, hops) if klass else None
+        if name.startswith(STAR):
+            rest = name.removeprefix(STAR)
+            stars = (f"{self._absolute(summary, star)}.{rest}" for star in reversed(summary.facts.star_imports))
+            return next((maker for star in stars if (maker := self._maker_of(star, hops))), None)
+        bare = name.removesuffix(".__init__")
+        if bare != name:
+            maker = self._maker(summary, bare, hops - 1)
+            position = None if maker is None or maker.position is None else maker.position + 1
+            return replace(maker, position=position) if maker else None
+        if name.startswith(LOCAL):
+            klass = self._classes.get((summary.path, name.removeprefix(LOCAL)))
+            return self._maker_of_class(summary.path, klass, hops) if klass else None
+        head, dot, tail = name.partition(".")
+        alias = dict(summary.facts.aliases).get(head)
+        if alias and alias != head and not name.startswith("."):  # the bases of a class come as they are written
+            return self._maker(summary, alias + dot + tail, hops - 1)
+        return self._maker_of(self._absolute(summary, name), hops)
+
+    def _maker_of(self, name: str, hops: int) -> Maker | None:
+        if name in MAKERS:
+            return MAKERS[name]
+        module, rest = self._follow(name)
+        if not module:
+            return MAKERS.get(rest)
+        summary = self.modules[module]
+        if (summary.path, rest) in self._classes:
+            return self._maker_of_class(summary.path, self._classes[summary.path, rest], hops)
+        head, dot, tail = rest.partition(".")
+        alias = dict(summary.facts.aliases).get(head)
+        return self._maker(summary, alias + dot + tail, hops - 1) if alias else None
+
+    def _maker_of_class(self, path: str, klass: ClassFacts, hops: int) -> Maker | None:
+        return None if "__init__" in klass.defines else self._maker_above(path, klass, hops)
+
+    def _maker_above(self, path: str, klass: ClassFacts, hops: int) -> Maker | None:
+        """What the first ``__init__`` above a class is that of; None where that cannot be told."""
+        for base in klass.bases if hops else ():
+            place = self._class_place(path, klass, base)
+            if place is None:
+                maker = self._maker(self.files[path], base, hops - 1)
+                if maker is None and not self._is_harmless(path, base):
+                    return None
+            elif "__init__" in self._classes[place].defines:
+                return None
+            else:
+                maker = self._maker_above(place[0], self._classes[place], hops - 1)
+            if maker is not None:
+                # A process whose class has its own run does not care for its target.
+                return None if maker.is_process and "run" in klass.defines else maker
+        return None
+
+    def _is_process(self, path: str, klass: ClassFacts, hops: int) -> bool:
+        for base in klass.bases if hops else ():
+            place = self._class_place(path, klass, base)
+            if place is not None:
+                if self._is_process(place[0], self._classes[place], hops - 1):
+                    return True
+                continue
+            maker = self._maker(self.files[path], base, hops - 1)
+            if maker is not None and maker.is_process:
+                return True
+        return False
 
     # --- classes ----------------------------------------------------------------------------------------------------
 

@@ -408,9 +408,7 @@ def _bound_in(scope: ast.AST, elsewhere: set[str]) -> Iterator[tuple[str, ast.AS
             yield node.id, None
         elif isinstance(node, ast.arg):  # of a lambda
             yield node.arg, None
-        elif (isinstance(node, ast.ExceptHandler) and node.name) or (
-            isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name
-        ):
+        elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
             yield node.name, None
         elif isinstance(node, ast.MatchMapping) and node.rest:
             yield node.rest, None
@@ -445,7 +443,8 @@ class _Places:
         return line, column if text.isascii() else len(text.encode()[:column].decode(errors="replace"))
 
     def argument(self, keyword: str, value: ast.expr) -> Argument:
-        assert value.end_lineno is not None and value.end_col_offset is not None
+        assert value.end_lineno is not None
+        assert value.end_col_offset is not None
         start = self.position(value.lineno, value.col_offset)
         return Argument(keyword, start, self.position(value.end_lineno, value.end_col_offset))
 
@@ -456,7 +455,8 @@ class _Places:
 
     def further(self, node: ast.Call) -> Position | None:
         """Behind the last argument, its parentheses included, or behind the parenthesis that opens the call."""
-        assert node.end_lineno is not None and node.end_col_offset is not None
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
         end = self.position(node.end_lineno, node.end_col_offset)
         given = [*node.args, *node.keywords]
         if not given:
@@ -466,7 +466,8 @@ class _Places:
         if len(given) == 1 and isinstance(given[0], ast.GeneratorExp):
             return None  # its parentheses may be those of the call
         last = max(given, key=lambda part: (part.end_lineno or 0, part.end_col_offset or 0))
-        assert last.end_lineno is not None and last.end_col_offset is not None
+        assert last.end_lineno is not None
+        assert last.end_col_offset is not None
         start = self.position(last.end_lineno, last.end_col_offset)
         closed = [place for place, mark in self._marks(start, end) if mark == ")"]
         return start if len(closed) < 2 else (closed[-2][0], closed[-2][1] + 1)

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from dfannotate import vocabulary
+from dfannotate import vocabulary, worker_shapes
 from dfannotate.facts import ModuleFacts
 from dfannotate.manifest import ManualEvent
 
@@ -34,6 +34,8 @@ class Names:
     event: str = vocabulary.EVENT_ALIAS
     event_value: str = vocabulary.EVENT_VALUE_ALIAS
     event_error: str = vocabulary.EVENT_ERROR_ALIAS
+    worker: str = vocabulary.WORKER_ALIAS
+    """What the names of all begin with that worker processes need."""
     module: str = vocabulary.MODULE
     """The module that the first three are imported from."""
     alone: str = ""
@@ -67,6 +69,11 @@ def choose_names(facts: ModuleFacts, private: bool = False, module: str = vocabu
         candidates = itertools.chain([hidden] if private else [wanted, hidden], numbered)
         return next(name for name in candidates if name not in facts.taken)
 
+    def free_family(wanted: str) -> str:
+        numbered = (f"{wanted}_{n}" for n in itertools.count(2))
+        candidates = itertools.chain([wanted], numbered)
+        return next(name for name in candidates if not any(taken.startswith(name) for taken in facts.taken))
+
     return Names(
         logger=own.logger or free(vocabulary.LOGGER),
         function=own.function or free(vocabulary.FUNCTION_ALIAS),
@@ -78,6 +85,7 @@ def choose_names(facts: ModuleFacts, private: bool = False, module: str = vocabu
         event=free(vocabulary.EVENT_ALIAS),
         event_value=free(vocabulary.EVENT_VALUE_ALIAS),
         event_error=free(vocabulary.EVENT_ERROR_ALIAS),
+        worker=free_family(vocabulary.WORKER_ALIAS),
         module=module,
     )
 
@@ -491,7 +499,10 @@ def is_wrapper(node: ast.stmt, names: Names) -> bool:
 def is_inserted_statement(node: ast.stmt, names: Names) -> bool:
     """Whether a whole statement is an annotation."""
     return (
-        is_event_class(node, names)
+        worker_shapes.is_function(node, names.worker)
+        or worker_shapes.is_start(node, names.worker)
+        or worker_shapes.is_ready(node, names.worker)
+        or is_event_class(node, names)
         or is_event_start(node, names)
         or is_import(node, names)
         or is_import_by_place(node, names)
@@ -506,6 +517,8 @@ def strip(tree: ast.Module, names: Names, on_line: Callable[[int], bool]) -> lis
     """Take the annotations that begin on the given lines out of ``tree``, in place; the lines of every ``def`` there,
     in no particular order."""
     functions: list[int] = []
+    if any(worker_shapes.is_function(node, names.worker) for node in tree.body):
+        worker_shapes.strip_calls(tree, names.worker, on_line)
     stack: list[list[ast.stmt]] = [tree.body]
     while stack:
         body = stack.pop()

@@ -15,6 +15,9 @@ from dataclasses import dataclass
 TRACER_PACKAGE = "dftracer"
 """Top-level import package of every 1.x and 2.x release."""
 
+TRACER_PACKAGES = (TRACER_PACKAGE, "dftracer_dbg", "dlio_profiler")
+"""Those of every generation, by which its functions are known."""
+
 MODULE = "dftracer.python"
 """Where the 2.x names are imported from."""
 

@@ -1,0 +1,311 @@
+"""The functions by which a module's worker processes trace themselves, and what is put around the calls that make them.
+
+Written and known again side by side, like all annotations. Everything goes by one name, ``_dft_worker`` where it is
+free: the module's names for the rest begin with it.
+
+``_dft_worker(f)`` is ``f`` itself with tracing off, else a ``functools.partial`` of a top-level function, so that it
+pickles whenever ``f`` does. In the worker it starts the tracer before anything of the program's own runs, and has
+``multiprocessing`` finalize it at the very end: ``atexit`` does not run in forked workers. The tracer deletes a trace
+with too few events, so a worker begins with as many as it takes.
+
+The tracer's own handlers raise ``SystemExit``, which a forked child may lose before it has begun, so that it never
+ends. In their place a process that is told to stop finalizes, and then stops in the way it would have: by the signal,
+so that its exit code is what it was; a loader's worker without an error, as torch does it by a handler of its own that
+loses the trace. A signal that comes just before the main thread begins to wait in the C library is not seen before the
+wait is over, which for a worker of a pool that is taken down is never: a thread of the worker's sees to it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Collection, Iterator
+from typing import Literal
+
+from dfannotate import vocabulary
+
+Part = Literal["worker", "worker-call", "worker-start"]
+"""What a module needs: the wrapper of what a worker runs, the wrapper of what makes workers, the start alone."""
+
+_WORKER = '''\
+def {worker}(call=None):
+    """What a worker process is to run: ``call``, which with tracing on is run once the process traces itself."""
+    if not {enabled} or not (call is None or callable(call)):
+        return call
+    from functools import partial
+
+    return partial({worker}_run, call)
+
+
+def {worker}_run(call, /, *arguments, **keywords):
+    {worker}_start()
+    if call is not None:
+        return call(*arguments, **keywords)
+'''
+
+_CALL = '''\
+def {worker}_call(call, name, position=None):
+    """``call``, which with tracing on traces the workers that it makes by its argument ``name``."""
+    if not {enabled}:
+        return call
+    from functools import partial
+
+    return partial({worker}_make, call, name, position)
+
+
+def {worker}_make(call, name, position, /, *arguments, **keywords):
+    if position is not None and len(arguments) > position:
+        arguments = (*arguments[:position], {worker}(arguments[position]), *arguments[position + 1 :])
+    elif name in keywords or name in {added}:
+        keywords[name] = {worker}(keywords.get(name))
+    return call(*arguments, **keywords)
+'''
+
+_START = '''\
+def {worker}_start():
+    """Trace this process to its end, if it is a worker and tracing is on."""
+    import multiprocessing.util
+    import os
+    import signal
+    import sys
+    import threading
+
+    if not {enabled} or multiprocessing.parent_process() is None:
+        return
+    try:
+        tracer = {logger}.{get_instance}()
+        if getattr(tracer, "worker", None) == os.getpid():
+            return
+        tracer.worker = os.getpid()
+        if threading.current_thread() is threading.main_thread():
+            loader = sys.modules.get("torch.utils.data")
+            in_loader = loader is not None and loader.get_worker_info() is not None
+            if {worker}_handles(signal, signal.SIGINT):
+                signal.signal(signal.SIGINT, signal.default_int_handler)
+            if in_loader or {worker}_handles(signal, signal.SIGTERM, signal.SIG_DFL):
+                signal.signal(signal.SIGTERM, {worker}_leave if in_loader else {worker}_stop)
+                {worker}_watch(signal, threading)
+        if tracer.logger is None:
+            {logger}.{initialize}({arguments})
+        multiprocessing.util.Finalize(None, {worker}_end, exitpriority=-100)
+        for _ in range({least}):
+            tracer.{enter}()
+            tracer.{log_event}(name="{mark}", cat="{category}", start_time=tracer.{get_time}(), duration=0)
+            tracer.{exit}()
+    except Exception as error:
+        try:
+            sys.stderr.write(f"dfannotate: worker process {{os.getpid()}} is not traced: {{error!r}}\\n")
+        except Exception:
+            pass
+
+
+def {worker}_end():
+    import threading
+
+    here, main = threading.current_thread(), threading.main_thread()
+    others = [one for one in threading.enumerate() if not (one.daemon or one is here or one is main)]
+    if others and here is main:
+        # The process waits for threads that go on, and for this one.
+        threading.Thread(target={worker}_end).start()
+        return
+    for other in others:
+        other.join()
+    {logger}.{get_instance}().{finalize}()
+
+
+def {worker}_ready():
+    """Put a handler that cannot be lost in the place of the tracer's, before any worker inherits it."""
+    if not {enabled}:
+        return
+    import signal
+    import threading
+
+    if threading.current_thread() is threading.main_thread() and {worker}_handles(signal, signal.SIGTERM):
+        signal.signal(signal.SIGTERM, {worker}_stop)
+
+
+def {worker}_handles(signal, number, *others):
+    handler = signal.getsignal(number)
+    package = str(getattr(handler, "__module__", "")).partition(".")[0]
+    return package in {packages} or handler in others or getattr(handler, "__name__", "") == "{worker}_stop"
+
+
+def {worker}_watch(signal, threading):
+    import os
+
+    if os.name != "posix" or signal.set_wakeup_fd(-1) != -1:
+        return
+    import _thread
+
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    os.register_at_fork(after_in_child=lambda: signal.set_wakeup_fd(-1))
+    _thread.start_new_thread({worker}_wake, (reading, threading.main_thread().ident))
+
+
+def {worker}_wake(reading, main):
+    """Python runs a handler between two of its own steps: a main thread that waits outside of them has to be woken."""
+    import os
+    import signal
+    import time
+
+    try:
+        while got := os.read(reading, 1):
+            while got[0] == signal.SIGTERM and signal.getsignal(got[0]) in ({worker}_stop, {worker}_leave):
+                time.sleep(0.05)
+                signal.pthread_kill(main, signal.SIGTERM)
+    except OSError:
+        pass
+
+
+def {worker}_stop(number, frame):
+    import os
+    import signal
+
+    {logger}.{get_instance}().{finalize}()
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+
+
+def {worker}_leave(number, frame):
+    import os
+
+    {logger}.{get_instance}().{finalize}()
+    os._exit(0)
+
+
+{worker}_ready()
+'''
+
+_LAST = ("run", "call", "make", "start", "end", "ready", "handles", "watch", "wake", "stop", "leave")
+
+ADDED = ("worker_init_fn", "initializer")
+"""Arguments that are given to a call which has none, so that its workers are traced."""
+
+
+def worker_lines(worker: str, logger: str, enabled: str, unit: str, parts: Collection[Part]) -> tuple[str, ...]:
+    """The functions that a module needs for ``parts``; ``logger`` and ``enabled`` are the tracer's names in it."""
+    texts = []
+    if "worker" in parts or "worker-call" in parts:
+        texts.append(_WORKER)
+    if "worker-call" in parts:
+        texts.append(_CALL)
+    text = "\n\n".join([*texts, _START]).format(
+        worker=worker,
+        logger=logger,
+        enabled=enabled,
+        added=str(ADDED).replace("'", '"'),
+        least=vocabulary.MINIMUM_EVENTS,
+        mark=vocabulary.WORKER_MARK,
+        category=vocabulary.TRACE.tracer_category,
+        packages=str(vocabulary.TRACER_PACKAGES).replace("'", '"'),
+        get_instance=vocabulary.GET_INSTANCE,
+        initialize=vocabulary.INITIALIZE,
+        arguments=vocabulary.INITIALIZE_ARGUMENTS,
+        finalize=vocabulary.FINALIZE,
+        get_time=vocabulary.GET_TIME,
+        log_event=vocabulary.LOG_EVENT,
+        enter=vocabulary.ENTER_EVENT,
+        exit=vocabulary.EXIT_EVENT,
+    )
+    lines = text.splitlines()
+    return tuple(unit * ((len(line) - len(bare)) // 4) + bare for line in lines for bare in [line.lstrip()])
+
+
+def start_line(worker: str) -> str:
+    """The first statement of what a worker process runs, where that is a method."""
+    return f"{worker}_start()"
+
+
+def around_value(worker: str) -> tuple[str, str]:
+    """What is put before and after an argument that a worker is to run."""
+    return f"{worker}(", ")"
+
+
+def new_value(worker: str) -> str:
+    """The argument for a call that had none."""
+    return f"{worker}()"
+
+
+def around_callee(worker: str, name: str, position: int | None) -> tuple[str, str]:
+    """What is put before and after a called name, where the call's own arguments cannot be told."""
+    where = "" if position is None else f", {position}"
+    return f"{worker}_call(", f', "{name}"{where})'
+
+
+def is_function(node: ast.stmt, worker: str) -> bool:
+    """Whether a statement is one of the functions of ``worker_lines``."""
+    names = {worker, *(f"{worker}_{last}" for last in _LAST)}
+    return isinstance(node, ast.FunctionDef) and node.name in names
+
+
+def is_start(node: ast.stmt, worker: str) -> bool:
+    """Whether a statement is ``start_line``."""
+    return _calls(node, f"{worker}_start")
+
+
+def is_ready(node: ast.stmt, worker: str) -> bool:
+    """Whether a statement is the one behind the functions of ``worker_lines``."""
+    return _calls(node, f"{worker}_ready")
+
+
+def is_around(node: ast.expr, worker: str) -> bool:
+    """Whether an expression is something of the program's with one of ours around it: its first argument."""
+    return (
+        isinstance(node, ast.Call)
+        and (_is_name(node.func, worker) or _is_name(node.func, f"{worker}_call"))
+        and bool(node.args)
+        and not isinstance(node.args[0], ast.Starred)
+    )
+
+
+def is_new(node: ast.keyword, worker: str) -> bool:
+    """Whether a keyword argument was put in."""
+    return isinstance(node.value, ast.Call) and not node.value.args and _is_name(node.value.func, worker)
+
+
+def strip_calls(tree: ast.Module, worker: str, on_line: Callable[[int], bool]) -> None:
+    """Take what was put around expressions, on the given lines, out of ``tree``, in place."""
+    _Unwrap(worker, on_line).visit(tree)
+
+
+def found_calls(tree: ast.Module, worker: str) -> Iterator[tuple[ast.Call, ast.Call | ast.keyword]]:
+    """Every expression and every argument of ours that a call holds, with that call (for an expression itself)."""
+    stack: list[ast.AST] = [tree]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.FunctionDef) and is_function(node, worker):
+            continue
+        if isinstance(node, ast.Call):
+            if is_around(node, worker):
+                yield node, node
+            for keyword in node.keywords:
+                if is_new(keyword, worker):
+                    yield node, keyword
+        stack.extend(ast.iter_child_nodes(node))
+
+
+class _Unwrap(ast.NodeTransformer):
+    def __init__(self, worker: str, on_line: Callable[[int], bool]) -> None:
+        self.worker = worker
+        self.on_line = on_line
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        node.keywords = [
+            keyword
+            for keyword in node.keywords
+            if not (self.on_line(keyword.value.lineno) and is_new(keyword, self.worker))
+        ]
+        self.generic_visit(node)
+        if self.on_line(node.lineno) and is_around(node, self.worker):
+            return node.args[0]
+        return node
+
+
+def _calls(node: ast.stmt, name: str) -> bool:
+    call = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(call, ast.Call) and not call.args and _is_name(call.func, name)
+
+
+def _is_name(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
