@@ -21,12 +21,16 @@ def statement(text: str) -> ast.stmt:
     return node
 
 
+def is_import(node: ast.stmt, names: Names) -> bool:
+    return bool(shapes.imported_names(node, names))
+
+
 def written(names: Names) -> dict[str, tuple[str, Callable[[ast.stmt, Names], bool]]]:
     return {
-        "import": (shapes.import_line(names, {"logger", "function"}), shapes.is_import),
-        "import-of-all": (shapes.import_line(names, {"logger", "function", "enabled"}), shapes.is_import),
-        "atexit": (shapes.atexit_line(names), shapes.is_import),
-        "instance": (shapes.instance_line(names, "io"), shapes.is_instance),
+        "import": (shapes.import_lines(names, {"logger", "function"}, "    ")[0], is_import),
+        "import-of-all": (shapes.import_lines(names, {"logger", "function", "enabled"}, "    ")[0], is_import),
+        "atexit": (shapes.atexit_line(names), is_import),
+        "instance": (shapes.instance_line(names, names.instance, "io"), shapes.is_instance),
         "start": ("\n".join(shapes.start_lines(names, "  ")), shapes.is_start),
         "start-once": ("\n".join(shapes.start_once_lines(names, "\t")), shapes.is_start),
         "finish": ("\n".join(shapes.finish_lines(names, "    ")), shapes.is_finish),

@@ -88,14 +88,12 @@ def test_apply_defaults(recorded: Recorder, run_cli: RunCli) -> None:
         "functions": "worthwhile",
         "event": None,
         "category": "module",
-        "functions": "worthwhile",
         "target": None,
         "manifest": None,
         "jobs": None,
         "allow_dirty": False,
         "output": "text",
         "quiet": False,
-        "event": None,
     }
 
 
@@ -117,14 +115,12 @@ def test_apply_flags(recorded: Recorder, run_cli: RunCli) -> None:
         "functions": "all",
         "event": None,
         "category": "io",
-        "functions": "all",
         "target": "2.1.0",
         "manifest": Path("m.json"),
         "jobs": 2,
         "allow_dirty": True,
         "output": "json",
         "quiet": True,
-        "event": None,
     }
 
 

@@ -6,17 +6,10 @@ real one does; it prints whatever could give the annotation away.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Mapping
-from textwrap import dedent
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-
-from dfannotate.codemods.annotate import annotate
-from dfannotate.codemods.project import Project, summarize
-from dfannotate.facts import find_facts
-from dfannotate.source import read_source
 
 Check = Callable[..., Any]
 
@@ -814,6 +807,7 @@ REWRITES: dict[str, tuple[str, str, list[str]]] = {
         ["A.__init__", "__reduce__", "A.__init__", "__reduce__", "A.__init__", "A.m"],
     ),
 }
+
 
 @pytest.mark.parametrize(("before", "after", "events"), REWRITES.values(), ids=REWRITES)
 def test_rewrite(

@@ -8,7 +8,7 @@ import pytest
 
 from dfannotate.facts import ModuleFacts, find_facts
 from dfannotate.rules import safety
-from dfannotate.rules.safety import Surroundings, base_is_harmless, is_compiler, own_hazard, why_unsafe
+from dfannotate.rules.safety import Surroundings, base_is_harmless, is_compiler, own_hazard, treat
 from dfannotate.source import read_source
 
 
@@ -17,8 +17,14 @@ def facts(text: str) -> ModuleFacts:
 
 
 def verdicts(text: str, around: Surroundings | None = None) -> dict[str, str | None]:
+    """Why each function gets another form than the plain decorator, or none."""
+    module = facts(text.replace("pass", "return 1"))  # nothing is said of functions without code
+    return {f.qualname: treat(f, module, around or Surroundings()).reason or None for f in module.functions}
+
+
+def forms(text: str) -> dict[str, str]:
     module = facts(text)
-    return {function.qualname: why_unsafe(function, module, around or Surroundings()) for function in module.functions}
+    return {function.qualname: treat(function, module, Surroundings()).form for function in module.functions}
 
 
 def under(decorator: str, imports: str = "") -> str | None:
@@ -45,7 +51,7 @@ def test_property_of_the_table(name: str) -> None:
         ("x.deleter", "property"),
         ("lib.fancyproperty", "property"),
         ("staticmethod", "staticmethod"),
-        ("builtins.classmethod", "classmethod"),
+        ("builtins.classmethod", None),
         ("abc.abstractclassmethod", "unknown-decorator"),
         ("contextmanager", "unknown-decorator"),
         ("properties", "unknown-decorator"),
@@ -57,7 +63,7 @@ def test_property_of_the_table(name: str) -> None:
         ("typing.overload", "overload"),
     ],
 )
-def test_decorator_by_its_name(decorator: str, reason: str) -> None:
+def test_decorator_by_its_name(decorator: str, reason: str | None) -> None:
     assert under(decorator) == reason
 
 
@@ -71,9 +77,41 @@ def test_harmless_decorator_of_the_table(name: str) -> None:
     assert under(last) == "unknown-decorator"
 
 
-def test_first_reason_is_that_of_the_decorators() -> None:
+def test_first_reason_is_why_there_is_no_form_at_all() -> None:
     source = "import lib\nclass A:\n    @lib.x\n    @property\n    async def f(self, step): yield\n"
-    assert verdicts(source) == {"A.f": "property"}
+    assert verdicts(source) == {"A.f": "async-generator"}
+
+
+def test_forms() -> None:
+    source = """
+        import lib
+        class A:
+            def __init__(self, a): self.a = a
+            def __eq__(self, other): return True
+            def __getattr__(self, name): return 1
+            def __call__(this): return 1
+            @property
+            def p(self): return 1
+            @staticmethod
+            def s(step): return 1
+            @classmethod
+            def c(cls): return 1
+            @classmethod
+            def d(cls, step): return 1
+        @lib.register
+        def r(): return 1
+        async def a(): return 1
+        def g(): yield 1
+        def k(**more): return 1
+        def stub(): ...
+        def deep(n): return deep(n - 1)
+        def documented(): "D."; return 1
+        """
+    assert forms(source) == {
+        "A.__init__": "log_init", "A.__eq__": "region", "A.__getattr__": "none", "A.__call__": "log", "A.p": "region",
+        "A.s": "region", "A.c": "log", "A.d": "log_static", "r": "region", "a": "region", "g": "none",
+        "k": "log_static", "stub": "none", "deep": "region", "documented": "log",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import builtins
 import importlib
 import itertools
 import sys
-import time
 from textwrap import dedent, indent
 
 import pytest
@@ -558,20 +557,3 @@ def _standard_object(name: str) -> object:
         return importlib.import_module(name)
     except ImportError:
         return getattr(importlib.import_module(owner), last, None) if owner else None
-
-
-def test_is_fast() -> None:
-    """Some 150,000 functions a second; a busy machine is allowed for."""
-    module = read_facts(
-        "import os, re, torch\n"
-        + "".join(
-            f"def f{n}(self, x):\n    y = len(x) + x.get(self.n)\n    return os.path.join(x, y)\n" for n in range(300)
-        )
-    )
-    start = time.perf_counter()
-    count = 0
-    for _ in range(20):
-        for function in module.functions:
-            why_left_out(function, module)
-            count += 1
-    assert count / (time.perf_counter() - start) > 20_000
