@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Callable
 
 import pytest
@@ -99,12 +100,13 @@ def test_decorator(text: str, ours: bool) -> None:
 
 
 @pytest.mark.parametrize("category", ["train", "a b", 'a"b', "a\\b", "it's", "数据", "a\nb", "{x}", ""])
-def test_category_reaches_the_tracer_as_it_is(category: str) -> None:
-    line = shapes.instance_line(USUAL, category)
+def test_category_reaches_the_tracer_as_json_text(category: str) -> None:
+    """The tracer writes names as they are given, and a line of the trace is JSON."""
+    line = shapes.instance_line(USUAL, USUAL.instance, category)
     assert line.isascii()
     scope: dict[str, object] = {"DFTracerFn": lambda given: given}
     exec(line, scope)
-    assert scope["_dft"] == category
+    assert json.loads(f'"{scope["_dft"]}"') == category
 
 
 def test_strip_leaves_the_program_and_tells_its_functions() -> None:
@@ -125,8 +127,8 @@ match os:
 """
     annotated = f"""
 import os
-{shapes.import_line(USUAL, {"logger", "function", "enabled"})}
-{shapes.instance_line(USUAL, "m")}
+{shapes.import_lines(USUAL, {"logger", "function", "enabled"}, "    ")[0]}
+{shapes.instance_line(USUAL, USUAL.instance, "m")}
 class A:
     @property
     @_dft.log

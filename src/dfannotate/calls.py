@@ -458,7 +458,7 @@ class _Places:
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
         end = self.position(node.end_lineno, node.end_col_offset)
-        given = [*node.args, *node.keywords]
+        given: list[ast.expr | ast.keyword] = [*node.args, *node.keywords]
         if not given:
             func = self.argument("", node.func)
             opened = [place for place, mark in self._marks(func.end, end) if mark == "("]
