@@ -408,9 +408,7 @@ def _bound_in(scope: ast.AST, elsewhere: set[str]) -> Iterator[tuple[str, ast.AS
             yield node.id, None
         elif isinstance(node, ast.arg):  # of a lambda
             yield node.arg, None
-        elif isinstance(node, ast.ExceptHandler) and node.name:
-            yield node.name, None
-        elif isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name:
+        elif (isinstance(node, ast.ExceptHandler) and node.name) or (isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name):
             yield node.name, None
         elif isinstance(node, ast.MatchMapping) and node.rest:
             yield node.rest, None
