@@ -200,9 +200,12 @@ class _BlockFinder(_Searcher):
             )
         outer, inner = _blank_start(lines[node.lineno - 1]), _blank_start(lines[first - 1])
         self.lines.add(node.lineno)
-        header = node.items[-1].context_expr.end_lineno if isinstance(node, ast.With) else node.lineno
-        self.new[node.lineno] = ((header or node.lineno) + 1, ())
-        self.blocks.append(Indent(first, last, outer, inner[len(outer) :], out=True))
+        header = (node.items[-1].context_expr.end_lineno if isinstance(node, ast.With) else None) or node.lineno
+        while header + 1 < first and not lines[header - 1].partition("#")[0].rstrip().endswith(":"):
+            header += 1  # a bracket that closes below
+        self.new[node.lineno] = (header + 1, ())
+        # Comments above the first statement are the user's: apply puts the header below those that it finds.
+        self.blocks.append(Indent(header + 1, last, outer, inner[len(outer) :], out=True))
         if isinstance(node, ast.Try):
             end = logical_end(node.finalbody[-1], lines)
             keyword = next(n for n in range(last + 1, end) if lines[n - 1].lstrip().startswith("finally"))
