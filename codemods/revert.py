@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from dfannotate import shapes
-from dfannotate.edits import Edit, EditError, Indent, Splice, apply, first_difference, undo_all
+from dfannotate import shapes, worker_shapes
+from dfannotate.calls import Places
+from dfannotate.edits import Edit, EditError, Indent, Rewrite, Splice, apply, first_difference, undo_all
 from dfannotate.facts import first_line, logical_end
 from dfannotate.manifest import FileEntry
 from dfannotate.shapes import Names
@@ -42,7 +43,7 @@ def structural_text(source: Source, entry: FileEntry) -> str:
             f"{source.path}: taking the annotations out would leave a file that does not parse: {error}"
         ) from None
     expected = parse_text(source.text)
-    shapes.strip(expected, names, finder.lines.__contains__)
+    shapes.strip(expected, names, (finder.lines | finder.call_lines).__contains__)
     difference = first_difference(expected, tree)
     if difference is not None:
         raise EditError(f"{source.path}:{difference}: taking the annotations out would change the program")
@@ -58,15 +59,25 @@ class _Finder:
         self.introduced = frozenset(entry.introduced)
         self.decorated = {site.function for site in entry.sites}
         self.lines: set[int] = set()
+        self.call_lines: set[int] = set()
+        """Lines of what goes from the middle of an expression that stays."""
+        self.places = Places(source.lines)
 
     def edits(self) -> Iterator[Edit]:
         yield from self._in_body(self.source.tree.body, "")
+        if "worker" in self.introduced:
+            for call, part in worker_shapes.found_calls(self.source.tree, self.names.worker):
+                yield from self._argument(part) if isinstance(part, ast.keyword) else self._around(call)
         yield from self._unused_names()
 
     def _in_body(self, body: list[ast.stmt], outer: str) -> Iterator[Edit]:
         for node in body:
             if self._is_start_or_finish(node):
                 yield self._without(node)
+                continue
+            if self._is_for_workers(node):
+                yield self._without(node)
+                yield from self._blank_lines(node.lineno, 0 if worker_shapes.is_start(node, self.names.worker) else 2)
                 continue
             if shapes.is_wrapper(node, self.names):
                 yield from self._unwrapped(node)  # type: ignore[arg-type]
@@ -105,6 +116,38 @@ class _Finder:
             or shapes.is_event_start(node, self.names)
             or ("logger" in self.introduced and shapes.is_finish_now(node, self.names))
         )
+
+    def _is_for_workers(self, node: ast.stmt) -> bool:
+        worker = self.names.worker
+        return "worker" in self.introduced and (
+            worker_shapes.is_function(node, worker)
+            or worker_shapes.is_ready(node, worker)
+            or worker_shapes.is_start(node, worker)
+        )
+
+    def _around(self, call: ast.Call) -> Iterator[Edit]:
+        """The first argument of a call of ours, without the call."""
+        whole, kept = self.places.argument("", call), self.places.argument("", call.args[0])
+        self.call_lines.add(call.lineno)
+        yield Rewrite(*whole.start, *kept.start)
+        yield Rewrite(*kept.end, *whole.end)
+
+    def _argument(self, keyword: ast.keyword) -> Iterator[Edit]:
+        """An argument of ours, with the comma that came with it."""
+        line, column = self.places.position(keyword.lineno, keyword.col_offset)
+        end_line, end_column = self.places.argument("", keyword.value).end
+        self.call_lines.add(keyword.value.lineno)
+        before = self.source.lines[line - 1][:column]
+        after = self.source.lines[end_line - 1][end_column:]
+        behind = len(after) - len(after.lstrip().removeprefix(",").lstrip(" \t"))
+        if not before.strip() and after.strip() in ("", ","):
+            yield Splice(line, end_line + 1)
+        elif before.rstrip().endswith(","):
+            yield Rewrite(line, len(before.rstrip()) - 1, end_line, end_column)
+        elif after.lstrip().startswith(","):
+            yield Rewrite(line, column, end_line, end_column + behind)
+        else:
+            yield Rewrite(line, column, end_line, end_column)
 
     def _decorators(self, node: ast.FunctionDef | ast.AsyncFunctionDef, qualname: str) -> Iterator[Edit]:
         for decorator in node.decorator_list:
@@ -170,7 +213,7 @@ def _names_outside(statement: ast.stmt, lines: set[int]) -> Iterator[ast.Name]:
     while stack:
         node = stack.pop()
         line = getattr(node, "lineno", 0)
-        if line in lines and isinstance(node, (ast.If, ast.Expr, ast.Attribute, ast.ClassDef)):
+        if line in lines and isinstance(node, (ast.If, ast.Expr, ast.Attribute, ast.ClassDef, ast.FunctionDef)):
             continue
         if line in lines and isinstance(node, ast.With):
             stack.extend(node.body)
