@@ -12,9 +12,10 @@ import re
 import tokenize
 from collections.abc import Iterable, Iterator
 
-from dfannotate import shapes
+from dfannotate import shapes, worker_shapes
+from dfannotate.calls import Places
 from dfannotate.codemods import BLANK_ABOVE, BLANK_BELOW
-from dfannotate.edits import Edit, EditError, Indent, Splice, apply, first_difference, undo_all
+from dfannotate.edits import Edit, EditError, Indent, Rewrite, Splice, apply, first_difference, undo_all
 from dfannotate.facts import first_line as first_line_of
 from dfannotate.facts import is_docstring, logical_end
 from dfannotate.manifest import FileEntry
@@ -41,11 +42,12 @@ def structural_text(source: Source, entry: FileEntry) -> str:
 
     Raises ``EditError`` where the result would not be the program without its annotations."""
     names = Names(**{key: value for key, value in entry.names.items() if key in Names.__dataclass_fields__})
-    moved = _without(source, _BlockFinder(source, entry, names))
-    if moved != source.text:
-        tree = parse_text(moved)  # it was parsed to be compared
-        source = Source(source.path, moved, tree, source.encoding, source.bom, digest(source.encode(moved)))
-    return _without(source, _Finder(source, entry, names))
+    for finder in (_BlockFinder, _WorkerFinder, _Finder):
+        text = _without(source, finder(source, entry, names))
+        if text != source.text:
+            tree = parse_text(text)
+            source = Source(source.path, text, tree, source.encoding, source.bom, digest(source.encode(text)))
+    return source.text
 
 
 def _without(source: Source, finder: _Searcher) -> str:
@@ -62,7 +64,7 @@ def _without(source: Source, finder: _Searcher) -> str:
             f"{source.path}: taking the annotations out would leave a file that does not parse: {error}"
         ) from None
     expected = parse_text(source.text)
-    shapes.strip(expected, finder.names, finder.lines.__contains__)
+    shapes.strip(expected, finder.names, (finder.lines | finder.call_lines).__contains__)
     difference = first_difference(expected, tree)
     if difference is not None:
         raise EditError(f"{source.path}:{difference}: taking the annotations out would change the program")
@@ -82,6 +84,8 @@ class _Searcher:
         ]
         self.is_edited = source.sha256 != entry.sha256_after
         self.lines: set[int] = set()
+        self.call_lines: set[int] = set()
+        """Lines of what goes from the middle of an expression that stays."""
         self.new: dict[int, tuple[int, tuple[str, ...]]] = {}
         """First line of a stretch that changes -> its end (excluded), and what comes in its place."""
 
@@ -214,6 +218,65 @@ class _BlockFinder(_Searcher):
                 self.lines.add(handler.body[0].lineno)
             self.lines.add(node.finalbody[0].lineno)
             self.new[keyword] = (end + 1, ())
+
+
+class _WorkerFinder(_Searcher):
+    """What starts tracing in worker processes: functions of ours, and what is put around the calls that make workers."""
+
+    def edits(self) -> list[Edit]:
+        self.places = Places(self.source.lines)
+        parts: list[Edit] = []
+        if "worker" in self.introduced:
+            self._in_body(self.source.tree.body)
+            for call, part in worker_shapes.found_calls(self.source.tree, self.names.worker):
+                parts += self._argument(part) if isinstance(part, ast.keyword) else self._around(call)
+        return [*self._splices(), *parts]
+
+    def _in_body(self, body: list[ast.stmt]) -> None:
+        worker = self.names.worker
+        for node in body:
+            if worker_shapes.is_start(node, worker):
+                self._remove(node, blank=0)
+            elif worker_shapes.is_function(node, worker) or worker_shapes.is_ready(node, worker):
+                self._remove(node, blank=2)
+            else:
+                for field in ("body", "orelse", "finalbody"):
+                    self._in_body(getattr(node, field, None) or [])
+                for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+                    self._in_body(part.body)
+
+    def _remove(self, node: ast.stmt, blank: int) -> None:
+        """A statement goes, with up to so many blank lines above it."""
+        self.lines.add(node.lineno)
+        self.new[node.lineno] = (logical_end(node, self.source.lines) + 1, ())
+        line = node.lineno - 1
+        while line > 0 and node.lineno - line <= blank and not self.source.lines[line - 1].strip():
+            self.new[line] = (line + 1, ())
+            line -= 1
+
+    def _around(self, call: ast.Call) -> Iterator[Edit]:
+        """The first argument of a call of ours, without the call."""
+        whole, kept = self.places.argument("", call), self.places.argument("", call.args[0])
+        self.call_lines.add(call.lineno)
+        yield Rewrite(*whole.start, *kept.start)
+        yield Rewrite(*kept.end, *whole.end)
+
+    def _argument(self, keyword: ast.keyword) -> Iterator[Edit]:
+        """An argument of ours, with the comma that came with it."""
+        line, column = self.places.position(keyword.lineno, keyword.col_offset)
+        end_line, end_column = self.places.argument("", keyword.value).end
+        self.call_lines.add(keyword.value.lineno)
+        before = self.source.lines[line - 1][:column]
+        after = self.source.lines[end_line - 1][end_column:]
+        behind = len(after) - len(after.lstrip().removeprefix(",").lstrip(" \t"))
+        if not before.strip() and after.strip() in ("", ","):
+            yield Splice(line, end_line + 1)
+        elif before.rstrip().endswith(","):
+            yield Rewrite(line, len(before.rstrip()) - 1, end_line, end_column)
+        elif after.lstrip().startswith(","):
+            yield Rewrite(line, column, end_line, end_column + behind)
+        else:
+            yield Rewrite(line, column, end_line, end_column)
 
 
 class _Finder(_Searcher):
@@ -511,7 +574,7 @@ def _names_outside(statement: ast.stmt, lines: set[int]) -> Iterator[ast.Name]:
     while stack:
         node = stack.pop()
         line = getattr(node, "lineno", 0)
-        if line in lines and isinstance(node, (ast.If, ast.Expr, ast.Attribute, ast.ClassDef)):
+        if line in lines and isinstance(node, (ast.If, ast.Expr, ast.Attribute, ast.ClassDef, ast.FunctionDef)):
             continue
         if line in lines and isinstance(node, ast.With):
             stack.extend(node.body)

@@ -97,9 +97,9 @@ class Calls:
         if last == "__init__" or (last and last[0].isupper() and not last.endswith(_HARMLESS)) or _TELLING.search(last):
             self._candidates.append((node, name, function, around))
 
-    def found(self, lines: Sequence[str], classes: Collection[str]) -> tuple[WorkerCall, ...]:
+    def found(self, lines: Sequence[str], classes: Mapping[str, bool]) -> tuple[WorkerCall, ...]:
         """The calls whose callee could be resolved to something that is worth asking the project about; ``classes``
-        are the names of those of the module that have a base."""
+        are the names of the module's classes, and whether they have a base."""
         promising = [item for item in self._candidates if self._is_promising(item[1], classes)]
         if not promising:
             return ()
@@ -118,13 +118,14 @@ class Calls:
                     found.append(call)
         return tuple(sorted(found, key=lambda call: (call.callee.start, call.callee.end)))
 
-    def _is_promising(self, name: str, classes: Collection[str]) -> bool:
+    def _is_promising(self, name: str, classes: Mapping[str, bool]) -> bool:
         head, dot, rest = name.partition(".")
         if name == ".__init__":
-            return bool(classes)
+            return any(classes.values())
         target = self._imports.get(head)
         if target is None:
-            return head in classes or bool(_TELLING.search(name)) or rest == "__init__"
+            known = name if name in classes else head
+            return classes.get(known, not hasattr(builtins, head)) and (not dot or bool(_TELLING.search(rest)))
         package = target.partition(".")[0]
         if package == "torch":
             return (target + dot + rest + ".").startswith(_TORCH)
@@ -167,7 +168,7 @@ def _worker_call(
         callees = resolver.meanings(callee, scopes)
     if not callees or not any(map(_is_worth_asking, callees)):
         return None
-    places = _Places(lines)
+    places = Places(lines)
     further = places.further(node)
     return WorkerCall(
         callees=tuple(sorted(callees)),
@@ -431,7 +432,7 @@ def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, ast.AST 
 # --- where the parts of a call are ------------------------------------------------------------------------------------
 
 
-class _Places:
+class Places:
     """Positions in the text of a module."""
 
     def __init__(self, lines: Sequence[str]) -> None:
@@ -465,10 +466,7 @@ class _Places:
             return (opened[0][0], opened[0][1] + 1) if opened else None
         if len(given) == 1 and isinstance(given[0], ast.GeneratorExp):
             return None  # its parentheses may be those of the call
-        last = max(given, key=lambda part: (part.end_lineno or 0, part.end_col_offset or 0))
-        assert last.end_lineno is not None
-        assert last.end_col_offset is not None
-        start = self.position(last.end_lineno, last.end_col_offset)
+        start = self.position(*max((part.end_lineno or 0, part.end_col_offset or 0) for part in given))
         closed = [place for place, mark in self._marks(start, end) if mark == ")"]
         return start if len(closed) < 2 else (closed[-2][0], closed[-2][1] + 1)
 

@@ -451,7 +451,7 @@ class _Walk:
                 if (callee := resolve(raw, self.imports)).partition(".")[0] in INSPECTING_PACKAGES or callee in LISTERS
             ),
             generated=_is_generated(self.source.text[:2000]),
-            worker_calls=self.worker_calls.found(self.lines, {node.name for node, _ in self.classes if node.bases}),
+            worker_calls=self.worker_calls.found(self.lines, {node.name: bool(node.bases) for node, _ in self.classes}),
             aliases=self.worker_calls.aliases(),
             outlives=not OUTLIVING.isdisjoint(target.partition(".")[0] for target in self.imported),
             mpi=tuple(self._mpi(body, "", direct=True)) if "mpi4py" in self.source.text else (),
