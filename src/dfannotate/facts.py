@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dfannotate import vocabulary
-from dfannotate.calls import Calls, WorkerCall
+from dfannotate.calls import CONTEXT_MAKERS, Calls, WorkerCall
 from dfannotate.source import Source
 
 Scope = Literal["module", "class", "function"]
@@ -726,7 +726,7 @@ class _Walk:
                 base = base.value
             if isinstance(base, ast.Call):
                 base = base.func
-            bases.append(resolve(dotted(base), self.imports) or UNNAMED)
+            bases.append(self._of_context(base) or resolve(dotted(base), self.imports) or UNNAMED)
         metaclass = next((keyword.value for keyword in node.keywords if keyword.arg == "metaclass"), None)
         return ClassFacts(
             qualname=klass.qualname,
@@ -740,6 +740,13 @@ class _Walk:
             sets_attributes=klass.sets,
             defines=frozenset(klass.defines),
         )
+
+    def _of_context(self, node: ast.expr) -> str:
+        """``get_context("spawn").Process`` as what it is a name for; ``""`` for anything else."""
+        if not (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Call)):
+            return ""
+        module = CONTEXT_MAKERS.get(resolve(dotted(node.value.func), self.imports))
+        return f"{module}.{node.attr}" if module else ""
 
     def _statements(self, body: list[ast.stmt], *, top: bool) -> tuple[Statement, ...]:
         result: list[Statement] = []

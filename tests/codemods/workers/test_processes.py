@@ -144,6 +144,10 @@ RUNS = {
         "import multiprocessing as mp\nctx = mp.get_context('fork')\nclass W(ctx.Process):\n    def run(self):\n        work()\n",
         "W.run",
     ),
+    "of a context made in place": (
+        "import multiprocessing as mp\nclass W(mp.get_context('fork').Process):\n    def run(self):\n        work()\n",
+        "W.run",
+    ),
     "over another class": (
         "from multiprocessing import Process\nclass B(Process):\n    pass\nclass W(B):\n    def run(self):\n        work()\n",
         "W.run",
