@@ -18,7 +18,7 @@ from dfannotate.codemods import Codemod, Plan, PlannedSite
 from dfannotate.edits import EditError, Indent
 from dfannotate.facts import FunctionFacts, ModuleFacts
 from dfannotate.manifest import ManualEvent
-from dfannotate.rules.safety import why_none
+from dfannotate.rules.safety import Surroundings, why_none
 from dfannotate.shapes import event_lines
 from dfannotate.source import Source
 
@@ -76,7 +76,7 @@ def _checked(source: Source, facts: ModuleFacts, event: ManualEvent) -> ManualEv
     if not functions:
         raise EditError(f"{source.path}: no function {event.function}{_meant(event.function, facts)}")
     for function in functions:
-        reason = why_none(function, facts)
+        reason = why_none(function, facts, Surroundings())
         if reason in _UNFIT:
             raise _error(facts, function, f"cannot hold an event ({reason})")
         if function.block is None:

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 from dfannotate.calls import LOCAL, STAR, SUPER
 from dfannotate.codemods import Context
-from dfannotate.facts import LISTERS, ClassFacts, FunctionFacts, ModuleFacts
+from dfannotate.facts import LISTERS, ClassFacts, FunctionFacts, ModuleFacts, resolve
 from dfannotate.rules.loaders import MAKERS, Maker
-from dfannotate.rules.safety import Surroundings, base_is_harmless, own_hazard
+from dfannotate.rules.safety import Surroundings, base_is_harmless, is_compiler, own_hazard
 
 _HOPS = 12
 """How many re-exports are followed before a name counts as unknown."""
@@ -70,6 +70,8 @@ class Project:
         self.packages = frozenset(name.partition(".")[0] for name in self.modules)
         self.frame_names = self._frame_names()
         self.listed = self._listed()
+        self.compiled = self._compiled()
+        self.scripted = self._scripted()
         self.outlives = any(s.facts.outlives for s in self.files.values())
         self.wrapped_names = frozenset().union(*(s.facts.looked_at for s in self.files.values()))
         self.outside = frozenset().union(*(s.facts.outside_hazards for s in self.files.values()))
@@ -91,7 +93,9 @@ class Project:
             if (reason := self._hazards.get((path, klass.qualname)))
         }
         heads = {target.partition(".")[0] for target in imports.values() if not target.startswith(".")}
-        around = Surroundings(unsafe, self.frame_names, frozenset(heads - self.packages), self.wrapped_names)
+        around = Surroundings(
+            unsafe, self.frame_names, frozenset(heads - self.packages), self.wrapped_names, self._compiled_in(summary)
+        )
         return Context(
             category,
             is_entry,
@@ -178,6 +182,59 @@ class Project:
         if summary.facts.has_all:
             return False
         return summary.module in self.listed or summary.path.endswith("__init__.py")
+
+    def _compiled(self) -> Mapping[str, frozenset[str]]:
+        """Module -> the names of it that any module hands to a compiler (``allow_in_graph(rearrange)``)."""
+        found: dict[str, set[str]] = {}
+        for summary in self.files.values():
+            imports = summary.facts.import_map()
+            for callee, name in summary.facts.handed_over:
+                if is_compiler(callee):
+                    module, rest = self._follow(self._absolute(summary, resolve(name, imports)))
+                    if module:
+                        found.setdefault(module, set()).add(rest)
+        return {module: frozenset(names) for module, names in found.items()}
+
+    def _scripted(self) -> frozenset[str]:
+        """Where the project speaks of TorchScript: ``forward``, and the names of all that is called from it on. What is
+        compiled from its source must be found as it is, and so must what that calls."""
+        if not any(summary.facts.mentions_script for summary in self.files.values()):
+            return frozenset()
+        callees: dict[str, set[str]] = {}
+        for summary in self.files.values():
+            for caller, called in summary.calls:
+                callees.setdefault(caller, set()).update(called)
+        found: set[str] = set()
+        pending = ["forward"]
+        while pending:
+            name = pending.pop()
+            if name not in found:
+                found.add(name)
+                pending.extend(callees.get(name, ()))
+        return frozenset(found)
+
+    def _compiled_in(self, summary: FileSummary) -> frozenset[str]:
+        speaks = summary.facts.mentions_script  # then its classes may be helpers of what is compiled
+        modules = {k.qualname for k in summary.facts.classes if speaks or self._is_torch_module(summary.path, k)}
+        names = {f"{klass}.{name}" for klass in modules for name in self.scripted}
+        return frozenset(names | self.scripted | self.compiled.get(summary.module, frozenset()))
+
+    def _is_torch_module(self, path: str, klass: ClassFacts) -> bool:
+        """Whether a class, or one that it is derived from in the project, has a base of ``torch.nn``."""
+        seen: set[tuple[str, str]] = set()
+        pending = [(path, klass)]
+        while pending:
+            where, one = pending.pop()
+            if (where, one.qualname) in seen:
+                continue
+            seen.add((where, one.qualname))
+            for base in one.bases:
+                if base.startswith("torch.nn."):
+                    return True
+                place = self._class_place(where, one, base)
+                if place is not None:
+                    pending.append((place[0], self._classes[place]))
+        return False
 
     def _frame_names(self) -> frozenset[str]:
         """Names of functions whose callers are looked at through them, however many calls lie between."""

@@ -221,7 +221,7 @@ class _BlockFinder(_Searcher):
 
 
 class _WorkerFinder(_Searcher):
-    """What starts tracing in worker processes: functions of ours, and what is put around the calls that make workers."""
+    """What starts tracing in worker processes: functions of ours, and what is around the calls that make workers."""
 
     def edits(self) -> list[Edit]:
         self.places = Places(self.source.lines)

@@ -174,12 +174,14 @@ class Surroundings:
     ``unsafe_classes``: qualified name of a class of the module -> why its objects are a hazard.
     ``frame_names``: names of the project's functions through which frames of their callers are looked at.
     ``wrapped_names``: functions of the project whose defaults, code, … are looked at somewhere in it.
+    ``compiled``: names of functions and classes of the module that the project compiles, or may, somewhere else.
     ``packages``: top-level names of the packages, other than the project's own, that the module imports."""
 
     unsafe_classes: Mapping[str, str] = field(default_factory=dict)
     frame_names: frozenset[str] = frozenset()
     packages: frozenset[str] = frozenset()
     wrapped_names: frozenset[str] = frozenset()
+    compiled: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -194,7 +196,7 @@ def treat(function: FunctionFacts, module: ModuleFacts, around: Surroundings) ->
     """The form that changes nothing but the tracing: the decorator where it is provably harmless, the one that looks at
     no argument where arguments or attributes are the only hazard, a region in the body where any decorator could be
     seen; none where even that could."""
-    reason = why_none(function, module)
+    reason = why_none(function, module, around)
     if reason:
         return Treatment("none", reason)
     reason = _why_region(function, module, around)
@@ -214,7 +216,7 @@ def treat(function: FunctionFacts, module: ModuleFacts, around: Surroundings) ->
     return Treatment("log_init" if is_init else "log")
 
 
-def why_none(function: FunctionFacts, module: ModuleFacts) -> str | None:
+def why_none(function: FunctionFacts, module: ModuleFacts, around: Surroundings) -> str | None:
     """Why a function cannot be annotated at all without a change that somebody could see."""
     for name in function.decorators:
         if name in CONTEXT_MANAGERS:
@@ -231,6 +233,8 @@ def why_none(function: FunctionFacts, module: ModuleFacts) -> str | None:
         return "stub"
     if function.is_continued:
         return "continued-line"
+    if not around.compiled.isdisjoint((function.qualname, function.owner.partition(".")[0])):
+        return "compiled"
     return _by_use(function, module)
 
 

@@ -379,7 +379,7 @@ class _Stretches:
                 node = stack.pop()
                 literal = isinstance(node, (ast.Constant, ast.JoinedStr)) or type(node).__name__ == "TemplateStr"
                 if literal:
-                    first, last = node.lineno, node.end_lineno  # type: ignore[attr-defined]
+                    first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", 0)
                     if last > first:
                         self._inside_strings.update(range(first + 1, last + 1))
                 else:

@@ -78,6 +78,7 @@ _MOST_NESTED = 18
 """Blocks in blocks; Python compiles no more than 20, a region included."""
 
 _PLACEHOLDER_RAISES = frozenset({"NotImplementedError", "NotImplemented"})
+_SCRIPT = re.compile(r"(?i:torch\.jit\b|torchscript|jit\.script|\bscriptable)")
 _TAKEN = re.compile(r"_?(?:dft|DFT|atexit)")
 
 
@@ -251,6 +252,8 @@ class ModuleFacts:
     mpi: tuple[MpiStatement, ...]
     outlives: bool
     """Imports something by which work goes on after the program's last statement."""
+    mentions_script: bool
+    """Speaks of TorchScript, in code or in a comment: its modules may be compiled from their source."""
     worker_calls: tuple[WorkerCall, ...] = ()
     """Calls by which worker processes may come to be."""
     aliases: tuple[tuple[str, str], ...] = ()
@@ -453,6 +456,7 @@ class _Walk:
             generated=_is_generated(self.source.text[:2000]),
             worker_calls=self.worker_calls.found(self.lines, {node.name: bool(node.bases) for node, _ in self.classes}),
             aliases=self.worker_calls.aliases(),
+            mentions_script=bool(_SCRIPT.search(self.source.text)),
             outlives=not OUTLIVING.isdisjoint(target.partition(".")[0] for target in self.imported),
             mpi=tuple(self._mpi(body, "", direct=True)) if "mpi4py" in self.source.text else (),
         )

@@ -123,10 +123,29 @@ def test_what_makes_no_process_is_left_alone(annotated: Annotate, text: str) -> 
 
 
 CONTEXTS = {
-    "attribute": "class A:\n    def __init__(self):\n        self.ctx = mp.get_context('spawn')\n    def go(self):\n        self.ctx.Process(target=f)\n",
-    "attribute that was None": "class A:\n    ctx = None\n    def __init__(self):\n        self.ctx = mp.get_context('spawn')\n    def go(self):\n        self.ctx.Process(target=f)\n",
+    "attribute": (
+        "class A:\n"
+        "    def __init__(self):\n"
+        "        self.ctx = mp.get_context('spawn')\n"
+        "    def go(self):\n"
+        "        self.ctx.Process(target=f)\n"
+    ),
+    "attribute that was None": (
+        "class A:\n"
+        "    ctx = None\n"
+        "    def __init__(self):\n"
+        "        self.ctx = mp.get_context('spawn')\n"
+        "    def go(self):\n"
+        "        self.ctx.Process(target=f)\n"
+    ),
     "local": "def go():\n    ctx = mp.get_context('spawn')\n    ctx.Process(target=f)\n",
-    "enclosing function's": "def go():\n    ctx = mp.get_context('spawn')\n    def inner():\n        ctx.Process(target=f)\n    return inner\n",
+    "enclosing function's": (
+        "def go():\n"
+        "    ctx = mp.get_context('spawn')\n"
+        "    def inner():\n"
+        "        ctx.Process(target=f)\n"
+        "    return inner\n"
+    ),
     "annotated parameter": "def go(ctx: mp.context.BaseContext):\n    ctx.Process(target=f)\n",
     "one of two": "def go(x):\n    ctx = mp.get_context('spawn') if x else mp\n    ctx.Process(target=f)\n",
 }

@@ -259,7 +259,9 @@ def test_calls_in_a_body_that_moves_are_changed_and_found_again(annotated: Annot
 REFORMATTED = {
     "argument on a line of its own": "loader = DataLoader(\n    data,\n    worker_init_fn=_dft_worker(),\n)\n",
     "argument first": "loader = DataLoader(worker_init_fn=_dft_worker(), dataset=data)\n",
-    "value on lines of its own": "loader = DataLoader(\n    data, worker_init_fn=_dft_worker(\n        seed\n    ),\n)\n",
+    "value on lines of its own": (
+        "loader = DataLoader(\n    data, worker_init_fn=_dft_worker(\n        seed\n    ),\n)\n"
+    ),
     "call over several lines": 'loader = _dft_worker_call(\n    DataLoader, "worker_init_fn", 10\n)(data, **options)\n',
 }
 REVERTED = {
