@@ -1116,6 +1116,10 @@ LISTED = {
     "vars-under-an-alias": ({"a.py": "def f(): open('x')\n", "b.py": "import a as z\nvars(z)\n"}, "a.py", True),
     "package": ({"p/__init__.py": "def f(): open('x')\n"}, "p/__init__.py", True),
     "package-with-all": ({"p/__init__.py": "__all__ = ['f']\ndef f(): open('x')\n"}, "p/__init__.py", False),
+    "its-own-globals": ({"a.py": "def f(): open('x')\nx = list(globals())\n"}, "a.py", True),
+    "its-own-globals-with-all": ({"a.py": "__all__ = []\ndef f(): open('x')\nx = list(globals())\n"}, "a.py", True),
+    "its-own-dir": ({"a.py": "def f(): open('x')\nx = [n for n in dir() if n > 'a']\n"}, "a.py", True),
+    "dir-of-a-function": ({"a.py": "def f(): open('x'); return dir()\n"}, "a.py", False),
     "plain-import": ({"a.py": "def f(): open('x')\n", "b.py": "import a\nfrom a import f\n"}, "a.py", False),
     "listed-with-all": (
         {"a.py": "__all__ = ['f']\ndef f(): open('x')\n", "b.py": "from a import *\n"},
