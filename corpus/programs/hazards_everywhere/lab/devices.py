@@ -96,13 +96,13 @@ class Scanner(Camera):
 
     @path.setter
     def path(self, value: Path) -> None:
-        for folder in value.parents[:1]:
-            Base.path.fset(self, folder / value.name)
+        value.parent.stat()
+        Base.path.fset(self, value)
 
     @path.deleter
     def path(self) -> None:
-        for _ in range(1):
-            Base.path.fdel(self)
+        self._path.stat()
+        Base.path.fdel(self)
 
 
 class Proxy(Camera):
