@@ -90,7 +90,9 @@ class Scanner(Camera):
     @property
     def path(self) -> Path:
         try:
-            return super().path
+            for path in (super().path, super().path):
+                pass
+            return path
         finally:
             self.asked = __class__.__name__
 
