@@ -24,7 +24,7 @@ class Annotated:
 def annotate(source: Source, facts: ModuleFacts, context: Context) -> Annotated:
     """Plan and make every annotation of one file.
 
-    Raises ``EditError`` where an event that was asked for cannot be logged, and where the result fails its self-check."""
+    Raises ``EditError`` where an event that was asked for cannot be logged, and where the self-check fails."""
     context = replace(
         context,
         configured_events=check_events(source, facts, context.configured_events),

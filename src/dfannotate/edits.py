@@ -378,7 +378,7 @@ class _Stretches:
                 node = stack.pop()
                 literal = isinstance(node, (ast.Constant, ast.JoinedStr)) or type(node).__name__ == "TemplateStr"
                 if literal:
-                    first, last = node.lineno, node.end_lineno  # type: ignore[attr-defined]
+                    first, last = node.lineno, node.end_lineno or 0  # type: ignore[attr-defined]
                     if last > first:
                         self._inside_strings.update(range(first + 1, last + 1))
                 else:

@@ -191,7 +191,8 @@ def check_variants(text: str, done: Rewritten, context: Context) -> None:
 def fake_tracer() -> Any:
     """The module ``fake_tracer``, whose ``run`` executes programs."""
     spec = importlib.util.spec_from_file_location("fake_tracer", Path(__file__).with_name("fake_tracer.py"))
-    assert spec and spec.loader
+    assert spec
+    assert spec.loader
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
