@@ -238,7 +238,7 @@ def test_the_generator_writes_what_it_is_for() -> None:
         assert sum(part in text for text in good) > 20, part
 
 
-@settings(max_examples=250, suppress_health_check=SLOW, deadline=None)
+@settings(max_examples=120, suppress_health_check=SLOW, deadline=None)
 @given(dice=st.randoms(use_true_random=False), every=st.booleans())
 def test_same_outcome_and_the_laws(dice: random.Random, every: bool, fake_tracer: Any) -> None:
     text = Writer(dice).program()
@@ -296,7 +296,7 @@ INSERTIONS = (
 )
 
 
-@settings(max_examples=250, suppress_health_check=SLOW, deadline=None)
+@settings(max_examples=120, suppress_health_check=SLOW, deadline=None)
 @given(dice=st.randoms(use_true_random=False), every=st.booleans())
 def test_lines_inserted_in_moved_bodies_stay(dice: random.Random, every: bool) -> None:
     text = Writer(dice).program()

@@ -153,7 +153,7 @@ CONTEXTS = st.sampled_from(
 )
 
 
-@settings(max_examples=600, suppress_health_check=SLOW)
+@settings(max_examples=300, suppress_health_check=SLOW)
 @given(text=programs(), context=CONTEXTS)
 def test_revert_takes_back_what_apply_did(text: str, context: Context) -> None:
     if not parses(text):
@@ -170,7 +170,7 @@ def test_revert_takes_back_what_apply_did(text: str, context: Context) -> None:
 INSERTIONS = ["# inserted", "inserted = 1", "inserted(\n1)", "'''inserted\n  '''"]
 
 
-@settings(max_examples=1500, suppress_health_check=SLOW)
+@settings(max_examples=700, suppress_health_check=SLOW)
 @given(text=programs(), context=CONTEXTS, seed=st.integers(0, 10**6))
 def test_lines_inserted_after_apply_stay(text: str, context: Context, seed: int) -> None:
     """Comments anywhere between two lines, and statements at the top level, survive a revert by structure."""

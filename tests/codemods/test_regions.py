@@ -1033,6 +1033,21 @@ NEAR_MISSES = {
         "contextmanager",
     ),
     "compiled": (f"import torch\n@torch.jit.script\ndef f():\n    {BODY}\n", "f", "compiled"),
+    "called-by-what-is-scripted": (
+        f"import torch\ndef f(x):\n    {BODY}\ndef g(x): return f(x)\n@torch.jit.script\ndef h(x): return g(x)\n",
+        "f",
+        "compiled",
+    ),
+    "called-by-a-scripted-module": (
+        f"import torch\ndef f(x):\n    {BODY}\nclass N:\n    def forward(self): return f(1)\ntorch.jit.script(N())\n",
+        "f",
+        "compiled",
+    ),
+    "calls-what-is-scripted": (
+        f"import torch\n@torch.jit.script\ndef h(x): return x\ndef f(x):\n    h(x)\n    {BODY}\n",
+        "f",
+        "log",
+    ),
     "compiled-static-method": (
         f"import numba\nclass A:\n  @staticmethod\n  @numba.njit\n  def f():\n    {BODY}\n",
         "A.f",
