@@ -179,8 +179,8 @@ class Project:
 
     def _is_listed(self, summary: FileSummary) -> bool:
         """Whether the module's names are somebody's matter; a package's are, as what it offers to the world."""
-        if summary.facts.has_all:
-            return False
+        if summary.facts.lists_itself or summary.facts.has_all:
+            return summary.facts.lists_itself
         return summary.module in self.listed or summary.path.endswith("__init__.py")
 
     def _compiled(self) -> Mapping[str, frozenset[str]]:

@@ -75,6 +75,9 @@ COMPILERS = (
 )
 """Decorators and calls that compile a function, or read its source, instead of calling it."""
 
+SCRIPT = "torch.jit.script"
+"""Compiles what it is given, and whatever that calls."""
+
 INSPECTORS = (
     "inspect.getsource*",
     "inspect.getfullargspec",
@@ -302,9 +305,11 @@ def _by_use(function: FunctionFacts, module: ModuleFacts) -> str | None:
     """What the rest of the module does with the function by name, or with its class."""
     if any(is_compiler(d) for klass in module.classes if klass.qualname == function.owner for d in klass.decorators):
         return "compiled"
-    names = {function.name, function.owner.rpartition(".")[2]} - {""}
+    names = _own_names(function)
     if function.name in module.looked_at:
         return "introspected"
+    if function.name in _called_by_scripted(module):
+        return "compiled"
     for callee, given in module.handed_over:
         if given.rpartition(".")[2] in names:
             if is_compiler(callee):
@@ -312,6 +317,36 @@ def _by_use(function: FunctionFacts, module: ModuleFacts) -> str | None:
             if given.rpartition(".")[2] == function.name and any(fnmatchcase(callee, p) for p in INSPECTORS):
                 return "signal-handler" if callee == "signal.signal" else "introspected"
     return None
+
+
+def _own_names(function: FunctionFacts) -> set[str]:
+    """Names that stand for the function where something is given them: its own, and that of its class."""
+    return {function.name, function.owner.rpartition(".")[2]} - {""}
+
+
+def _called_by_scripted(module: ModuleFacts) -> frozenset[str]:
+    """Names of what the module's scripted functions call, however deep: TorchScript compiles all of it."""
+    global _latest
+    if _latest is None or _latest[0] is not module:
+        _latest = (module, _find_called_by_scripted(module))
+    return _latest[1]
+
+
+_latest: tuple[ModuleFacts, frozenset[str]] | None = None
+"""The answer for the module that was asked about last: one is asked about function by function."""
+
+
+def _find_called_by_scripted(module: ModuleFacts) -> frozenset[str]:
+    given = {name.rpartition(".")[2] for callee, name in module.handed_over if callee == SCRIPT}
+    given |= {klass.name for klass in module.classes if SCRIPT in klass.decorators}
+    scripted = (f for f in module.functions if SCRIPT in f.decorators or not given.isdisjoint(_own_names(f)))
+    pending = list(scripted)
+    found: set[str] = set()
+    while pending:
+        called = {call.name.rpartition(".")[2] for call in pending.pop().calls} - found
+        found |= called
+        pending += [f for f in module.functions if f.name in called]
+    return frozenset(found)
 
 
 def _calls_frame_function(function: FunctionFacts, around: Surroundings) -> bool:

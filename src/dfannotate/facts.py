@@ -232,6 +232,8 @@ class ModuleFacts:
     imports: tuple[tuple[str, str], ...]
     """Local name -> what it stands for, dotted (``np`` -> ``numpy``); relative imports keep their leading dots."""
     star_imports: tuple[str, ...]
+    lists_itself: bool
+    """Asks for all its own global names (``globals()``; ``dir()`` at the top level)."""
     has_all: bool
     """Says by ``__all__`` what ``from module import *`` brings."""
     taken: frozenset[str]
@@ -418,6 +420,7 @@ class _Walk:
         self.looked_at: set[str] = set()
         self.handed: list[tuple[str, str]] = []
         self.tracer_modules: set[str] = set()
+        self.lists_itself = False
         self.initialize_lines: list[int] = []
         # Whether any name could meet ours is asked of the text once; only then are identifiers compared.
         self.has_form_feed = "\f" in source.text
@@ -441,6 +444,7 @@ class _Walk:
             imports=tuple(sorted(self.imports.items())),
             star_imports=tuple(self.star_imports),
             imported=frozenset(self.imported),
+            lists_itself=self.lists_itself,
             has_all="__all__" in self.source.text and "__all__" in _names_bound_by(body),
             taken=frozenset(self.taken),
             tracer=self._tracer(body),
@@ -617,6 +621,8 @@ class _Walk:
         last = name.rpartition(".")[2]
         if last == vocabulary.INITIALIZE:
             self.initialize_lines.append(node.lineno)
+        if not node.args and (name == "globals" or (name in ("dir", "vars", "locals") and context.scope == "module")):
+            self.lists_itself = True
         if last in ("_getframe", "currentframe"):
             depth = _integer(node.args[0]) if node.args and last == "_getframe" else 0
             context.frames = max(context.frames, depth)

@@ -28,6 +28,8 @@ from dfannotate.facts import find_facts, first_line, is_docstring
 from dfannotate.shapes import Names, is_inserted_statement, is_wrapper
 from dfannotate.source import parse_text, read_source, split_lines
 
+SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
+
 PRELUDE = '''\
 import functools
 fuel = 0
@@ -236,7 +238,7 @@ def test_the_generator_writes_what_it_is_for() -> None:
         assert sum(part in text for text in good) > 20, part
 
 
-@settings(max_examples=250, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None)
+@settings(max_examples=120, suppress_health_check=SLOW, deadline=None)
 @given(dice=st.randoms(use_true_random=False), every=st.booleans())
 def test_same_outcome_and_the_laws(dice: random.Random, every: bool, fake_tracer: Any) -> None:
     text = Writer(dice).program()
@@ -294,7 +296,7 @@ INSERTIONS = (
 )
 
 
-@settings(max_examples=250, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None)
+@settings(max_examples=120, suppress_health_check=SLOW, deadline=None)
 @given(dice=st.randoms(use_true_random=False), every=st.booleans())
 def test_lines_inserted_in_moved_bodies_stay(dice: random.Random, every: bool) -> None:
     text = Writer(dice).program()
@@ -309,7 +311,7 @@ def test_lines_inserted_in_moved_bodies_stay(dice: random.Random, every: bool) -
     if done.edited is None:
         return
     old, new = split_lines(text), split_lines(done.edited.text)
-    names = Names(**dict(done.entry.names.items()))
+    names = Names(**done.entry.names)
     pairs = zip(places(source.tree, names, old), places(parse_text(done.edited.text), names, new), strict=True)
     movable = [pair for pair in pairs if pair[0][0] and pair[1][0]]
     for (old_line, old_margin), (new_line, new_margin) in sorted(dice.sample(movable, min(3, len(movable))))[::-1]:

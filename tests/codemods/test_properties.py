@@ -22,6 +22,8 @@ from dfannotate.edits import unified_diff
 from dfannotate.facts import find_facts, first_line
 from dfannotate.source import ParseFailure, parse_text, read_source, split_lines
 
+SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
+
 # --- a generator of programs: fragments, joined at random -------------------------------------------------------------
 
 HEADS = ["", "#!/usr/bin/env python\n", "# -*- coding: utf-8 -*-\n", "# comment\n\n"]
@@ -151,7 +153,7 @@ CONTEXTS = st.sampled_from(
 )
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300, suppress_health_check=SLOW)
 @given(text=programs(), context=CONTEXTS)
 def test_revert_takes_back_what_apply_did(text: str, context: Context) -> None:
     if not parses(text):
@@ -168,7 +170,7 @@ def test_revert_takes_back_what_apply_did(text: str, context: Context) -> None:
 INSERTIONS = ["# inserted", "inserted = 1", "inserted(\n1)", "'''inserted\n  '''"]
 
 
-@settings(max_examples=1500, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=700, suppress_health_check=SLOW)
 @given(text=programs(), context=CONTEXTS, seed=st.integers(0, 10**6))
 def test_lines_inserted_after_apply_stay(text: str, context: Context, seed: int) -> None:
     """Comments anywhere between two lines, and statements at the top level, survive a revert by structure."""
@@ -229,11 +231,12 @@ def standard_library(count: int, largest: int = 25_000) -> list[Path]:
     return random.Random(20).sample(files, count)
 
 
-def test_standard_library(rewrite: Callable[..., Any]) -> None:
+@pytest.mark.parametrize("every", [False, True], ids=["worthwhile", "all"])
+def test_standard_library(every: bool, rewrite: Callable[..., Any]) -> None:
     changed = 0
     for file in standard_library(60):
         try:
-            done = rewrite(file.read_bytes(), entry=True, mains=("main", "test"))
+            done = rewrite(file.read_bytes(), entry=True, mains=("main", "test"), every=every)
         except ParseFailure:
             with pytest.raises((SyntaxError, ValueError)):
                 compile(file.read_bytes(), str(file), "exec")

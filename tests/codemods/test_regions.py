@@ -1033,6 +1033,21 @@ NEAR_MISSES = {
         "contextmanager",
     ),
     "compiled": (f"import torch\n@torch.jit.script\ndef f():\n    {BODY}\n", "f", "compiled"),
+    "called-by-what-is-scripted": (
+        f"import torch\ndef f(x):\n    {BODY}\ndef g(x): return f(x)\n@torch.jit.script\ndef h(x): return g(x)\n",
+        "f",
+        "compiled",
+    ),
+    "called-by-a-scripted-module": (
+        f"import torch\ndef f(x):\n    {BODY}\nclass N:\n    def forward(self): return f(1)\ntorch.jit.script(N())\n",
+        "f",
+        "compiled",
+    ),
+    "calls-what-is-scripted": (
+        f"import torch\n@torch.jit.script\ndef h(x): return x\ndef f(x):\n    h(x)\n    {BODY}\n",
+        "f",
+        "log",
+    ),
     "compiled-static-method": (
         f"import numba\nclass A:\n  @staticmethod\n  @numba.njit\n  def f():\n    {BODY}\n",
         "A.f",
@@ -1116,6 +1131,10 @@ LISTED = {
     "vars-under-an-alias": ({"a.py": "def f(): open('x')\n", "b.py": "import a as z\nvars(z)\n"}, "a.py", True),
     "package": ({"p/__init__.py": "def f(): open('x')\n"}, "p/__init__.py", True),
     "package-with-all": ({"p/__init__.py": "__all__ = ['f']\ndef f(): open('x')\n"}, "p/__init__.py", False),
+    "its-own-globals": ({"a.py": "def f(): open('x')\nx = list(globals())\n"}, "a.py", True),
+    "its-own-globals-with-all": ({"a.py": "__all__ = []\ndef f(): open('x')\nx = list(globals())\n"}, "a.py", True),
+    "its-own-dir": ({"a.py": "def f(): open('x')\nx = [n for n in dir() if n > 'a']\n"}, "a.py", True),
+    "dir-of-a-function": ({"a.py": "def f(): open('x'); return dir()\n"}, "a.py", False),
     "plain-import": ({"a.py": "def f(): open('x')\n", "b.py": "import a\nfrom a import f\n"}, "a.py", False),
     "listed-with-all": (
         {"a.py": "__all__ = ['f']\ndef f(): open('x')\n", "b.py": "from a import *\n"},
