@@ -11,7 +11,7 @@ from dfannotate.manifest import SiteKind, Skip
 from dfannotate.rules.safety import Treatment
 from dfannotate.shapes import decorator_line
 
-METHODS = {"log": vocabulary.LOG, "log_init": vocabulary.LOG_INIT, "log_static": vocabulary.LOG_STATIC}
+METHODS: dict[str, str] = {"plain": vocabulary.LOG, "init": vocabulary.LOG_INIT, "static": vocabulary.LOG_STATIC}
 """Form of a treatment -> method of the tracer's instance."""
 
 

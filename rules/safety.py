@@ -17,7 +17,8 @@ from dfannotate.facts import ClassFacts, FunctionFacts, ModuleFacts
 from dfannotate.rules.selection import call_cost
 from dfannotate.vocabulary import HAZARDOUS_NAMES
 
-Form = Literal["log", "log_init", "log_static", "region", "none"]
+Form = Literal["plain", "init", "static", "region", "none"]
+"""The decorator, the one of ``__init__``, the one that looks at no argument; a region in the body; nothing."""
 
 HOOKS = frozenset(
     {"__getattr__", "__getattribute__", "__setattr__", "__delattr__", "__del__", "__dir__", "__class_getitem__"}
@@ -209,14 +210,14 @@ def treat(function: FunctionFacts, module: ModuleFacts, around: Surroundings) ->
         return Treatment("region", reason)
     is_init = function.name == "__init__" and function.scope == "class"
     if any(p.kind == "kwargs" or p.name in HAZARDOUS_NAMES for p in function.parameters):
-        return Treatment("log_static", "hazardous-parameter")
+        return Treatment("static", "hazardous-parameter")
     if function.first_parameter == "self" and not is_init:
         # The tracer takes anything called self for an object to look at, a plain function's argument too.
         known = function.scope == "class"
         reason = around.unsafe_classes.get(function.owner) if known else "hazardous-parameter"
         if reason:
-            return Treatment("log_static", reason)
-    return Treatment("log_init" if is_init else "log")
+            return Treatment("static", reason)
+    return Treatment("init" if is_init else "plain")
 
 
 def why_none(function: FunctionFacts, module: ModuleFacts, around: Surroundings) -> str | None:

@@ -108,9 +108,9 @@ def test_forms() -> None:
         def documented(): "D."; return 1
         """
     assert forms(source) == {
-        "A.__init__": "log_init", "A.__eq__": "region", "A.__getattr__": "none", "A.__call__": "log", "A.p": "region",
-        "A.s": "region", "A.c": "log", "A.d": "log_static", "r": "region", "a": "region", "g": "none",
-        "k": "log_static", "stub": "none", "deep": "region", "documented": "log",
+        "A.__init__": "init", "A.__eq__": "region", "A.__getattr__": "none", "A.__call__": "plain", "A.p": "region",
+        "A.s": "region", "A.c": "plain", "A.d": "static", "r": "region", "a": "region", "g": "none",
+        "k": "static", "stub": "none", "deep": "region", "documented": "plain",
     }  # fmt: skip
 
 

@@ -160,7 +160,8 @@ def test_context_is_followed_to_where_it_was_made(annotated: Annotate, text: str
 RUNS = {
     "direct": ("import multiprocessing as mp\nclass W(mp.Process):\n    def run(self):\n        work()\n", "W.run"),
     "of a context": (
-        "import multiprocessing as mp\nctx = mp.get_context('fork')\nclass W(ctx.Process):\n    def run(self):\n        work()\n",
+        "import multiprocessing as mp\nctx = mp.get_context('fork')\n"
+        "class W(ctx.Process):\n    def run(self):\n        work()\n",
         "W.run",
     ),
     "of a context made in place": (
@@ -168,7 +169,8 @@ RUNS = {
         "W.run",
     ),
     "over another class": (
-        "from multiprocessing import Process\nclass B(Process):\n    pass\nclass W(B):\n    def run(self):\n        work()\n",
+        "from multiprocessing import Process\nclass B(Process):\n    pass\n"
+        "class W(B):\n    def run(self):\n        work()\n",
         "W.run",
     ),
     "torch": (
