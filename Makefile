@@ -5,6 +5,7 @@
 #   make check    linter, formatter, type checkers, import layers
 #   make bench    every benchmark, each beside what it is measured against
 #   make targets  what is written for each generation of the tracer, run with the releases themselves: minutes
+#   make workers  every kind of worker process under every start method, traced for real: many minutes
 #   make laws     apply and revert over the standard library and torch, thousands of files: minutes
 
 PYTHON ?= python3
@@ -17,7 +18,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 DECLARED := pyproject.toml src/dfannotate/__init__.py
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test check bench targets laws clean
+.PHONY: help demo test check bench targets laws workers clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -42,6 +43,9 @@ bench: $(VENV)/.test
 
 targets: $(VENV)/.test
 	$(BIN)/python tests/target_matrix.py --folder $(VENV)/targets
+
+workers: $(VENV)/.test
+	$(BIN)/python tests/worker_matrix.py
 
 laws: $(VENV)/.test
 	$(BIN)/python tests/laws.py

@@ -72,7 +72,7 @@ def {worker}_start():
     if not {enabled} or multiprocessing.parent_process() is None:
         return
     try:
-        tracer = {logger}.{singleton}()
+        tracer = {logger}.{instance}()
         if getattr(tracer, "worker", None) == os.getpid():
             return
         tracer.worker = os.getpid()
@@ -89,7 +89,7 @@ def {worker}_start():
         multiprocessing.util.Finalize(None, {worker}_end, exitpriority=-100)
         for _ in range({least}):
             tracer.{enter}()
-            tracer.{record}(name="{mark}", cat="{category}", start_time=tracer.{get_time}(), duration=0)
+            tracer.{log}(name="{mark}", cat="{category}", start_time=tracer.{get_time}(), duration=0)
             tracer.{exit}()
     except Exception as error:
         try:
@@ -109,7 +109,7 @@ def {worker}_end():
         return
     for other in others:
         other.join()
-    {logger}.{singleton}().{finalize}()
+    {logger}.{instance}().{finalize}()
 
 
 def {worker}_ready():
@@ -162,7 +162,7 @@ def {worker}_stop(number, frame):
     import os
     import signal
 
-    {logger}.{singleton}().{finalize}()
+    {logger}.{instance}().{finalize}()
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
 
@@ -170,7 +170,7 @@ def {worker}_stop(number, frame):
 def {worker}_leave(number, frame):
     import os
 
-    {logger}.{singleton}().{finalize}()
+    {logger}.{instance}().{finalize}()
     os._exit(0)
 
 
@@ -199,12 +199,12 @@ def worker_lines(worker: str, logger: str, enabled: str, unit: str, parts: Colle
         mark=vocabulary.WORKER_MARK,
         category=vocabulary.TRACE.tracer_category,
         packages=str(vocabulary.TRACER_PACKAGES).replace("'", '"'),
-        singleton=vocabulary.GET_INSTANCE,
+        instance=vocabulary.GET_INSTANCE,
         initialize=vocabulary.INITIALIZE,
         arguments=vocabulary.INITIALIZE_ARGUMENTS,
         finalize=vocabulary.FINALIZE,
         get_time=vocabulary.GET_TIME,
-        record=vocabulary.LOG_EVENT,
+        log=vocabulary.LOG_EVENT,
         enter=vocabulary.ENTER_EVENT,
         exit=vocabulary.EXIT_EVENT,
     )

@@ -127,9 +127,9 @@ def stopped():
 def in_pools():
     with context.Pool(2) as pool:
         print("pool", pool.map(work, [1, 2, 3, 1]))
-    with context.Pool(2, prepare, (1,)) as pool:
+    with context.Pool(1, prepare, (1,)) as pool:
         print("pool", pool.map(work, [1, 2]))
-    pool = Pool(processes=1, initializer=prepare, initargs=(2,), maxtasksperchild=1, context=context)
+    pool = Pool(processes=1, initializer=prepare, initargs=(2,), maxtasksperchild=9, context=context)
     print("pool", [pool.apply(work, (number,)) for number in (1, 2)])
     pool.close()
     pool.join()
