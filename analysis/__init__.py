@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
-from abc import ABC, abstractmethod
+from abc import ABC, ABCMeta, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -89,6 +89,6 @@ def discover() -> tuple[Check, ...]:
         found += [
             value()
             for value in vars(module).values()
-            if isinstance(value, type) and issubclass(value, Check) and value.__module__ == module.__name__
+            if isinstance(value, ABCMeta) and issubclass(value, Check) and value.__module__ == module.__name__
         ]
     return tuple(sorted(found, key=lambda check: (check.position, check.id)))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from abc import ABC, abstractmethod
+from abc import ABC, ABCMeta, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -248,7 +248,8 @@ def discover() -> tuple[Codemod, ...]:
     for module in pkgutil.iter_modules(__path__):
         loaded = importlib.import_module(f"{__name__}.{module.name}")
         for value in vars(loaded).values():
-            if isinstance(value, type) and issubclass(value, Codemod) and value.__module__ == loaded.__name__:
+            # Not ``type``: on Python 3.10 ``dict[str, str]`` passes for one.
+            if isinstance(value, ABCMeta) and issubclass(value, Codemod) and value.__module__ == loaded.__name__:
                 found.append(value())
     return tuple(sorted(found, key=lambda codemod: (getattr(codemod, "ORDER", 0), codemod.ID)))
 
