@@ -96,7 +96,7 @@ class _Searcher:
         splices: list[Splice] = []
         for line, (end, texts) in sorted(self.new.items()):
             if not splices or splices[-1].end <= line:  # else within a stretch that changes as a whole
-                splices.append(Splice(line, end, texts, stays=True))
+                splices.append(Splice(line, end, texts))
         return list(splices)
 
     def _join(self, node: ast.stmt, marks: set[int]) -> bool:
@@ -117,9 +117,16 @@ class _Searcher:
             if first_difference(tree, copy) is None and comments == _comments(split_lines(before)):
                 self.one_liners = [other for other in self.one_liners if other is not candidate]
                 self.lines |= marks
-                self.new[first] = (end, tuple(line.rstrip("\r\n") for line in split_lines(before)))
+                self.new[first] = (end, tuple(self._at_margin_of(first, before)))
                 return True
         return False
+
+    def _at_margin_of(self, number: int, text: str) -> Iterator[str]:
+        """The lines of ``text`` with the margin that line ``number`` has now: what is around it may move yet."""
+        margin, old = _blank_start(self.source.lines[number - 1]), _blank_start(text)
+        for line in split_lines(text):
+            line = line.rstrip("\r\n")
+            yield margin + line[len(old) :] if line.startswith(old) else line
 
     def _with_header_of(self, node: ast.stmt) -> Iterator[tuple[range, str, ast.Module]]:
         """What ``node`` may have been where its header has several lines, and only the last of them was changed."""

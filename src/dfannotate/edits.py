@@ -34,14 +34,12 @@ class EditError(Exception):
 @dataclass(frozen=True)
 class Splice:
     """Lines ``line`` to ``end`` (1-based, ``end`` excluded; equal for an insertion) become ``lines``, given without
-    newlines. Insertions at one line stand in the order of ``rank``. With ``stays``, the lines have their final margin,
-    whatever moves around them."""
+    newlines. Insertions at one line stand in the order of ``rank``."""
 
     line: int
     end: int
     lines: tuple[str, ...] = ()
     rank: int = 0
-    stays: bool = False
 
 
 @dataclass(frozen=True)
@@ -297,7 +295,7 @@ class _Stretches:
 
     def all(self) -> Iterable[_Stretch]:
         for splice in self.splices:
-            around = [] if splice.stays else self._around(splice.line, splice.line)
+            around = self._around(splice.line, splice.line)
             text = "".join(self._moved(line, around) + self._newline(splice.line) for line in splice.lines)
             yield self._whole_lines(splice.line, splice.end, (_LINES, splice.rank), text)
         for depth, block in enumerate(self.blocks):

@@ -248,3 +248,11 @@ def test_what_cannot_be_taken_out_is_refused_with_its_place(old: str, new: str, 
     assert done.text.count(old) == 1
     with pytest.raises(EditError, match=r"^m\.py"):
         done.revert(done.text.replace(old, new))
+
+
+def test_one_line_function_in_a_guard_comes_back_at_its_margin(rewrite: Callable[..., Any]) -> None:
+    """The guard's body moves back after the function's: the laws, which ``rewrite`` checks, need both margins."""
+    done = rewrite(
+        "if __name__ == '__main__':\n    @(\n      wrap)\n    def load(x): x = 1; y = open(x)\n    load(1)\n"
+    )
+    assert "        def load(x):\n            with DFTracerFn(" in done.text
