@@ -30,6 +30,8 @@ class FileSummary:
     facts: ModuleFacts
     frames: tuple[tuple[str, int], ...]
     """Functions that look at frames, by the name they are called by -> how many frames above their own."""
+    functions: tuple[str, ...]
+    """Their qualified names."""
     calls: tuple[tuple[str, frozenset[str]], ...]
     """Functions, by the name they are called by -> the last names of what they call."""
 
@@ -40,7 +42,8 @@ def summarize(path: str, module: str, facts: ModuleFacts) -> FileSummary:
     calls = tuple(
         (_called(f), frozenset(call.name.rpartition(".")[2] for call in f.calls)) for f in facts.functions if f.calls
     )
-    return FileSummary(path, module, replace(facts, functions=(), statements=()), frames, calls)
+    names = tuple(function.qualname for function in facts.functions)
+    return FileSummary(path, module, replace(facts, functions=(), statements=()), frames, names, calls)
 
 
 def _called(function: FunctionFacts) -> str:
@@ -214,10 +217,16 @@ class Project:
         return frozenset(found)
 
     def _compiled_in(self, summary: FileSummary) -> frozenset[str]:
-        speaks = summary.facts.mentions_script  # then its classes may be helpers of what is compiled
-        modules = {k.qualname for k in summary.facts.classes if speaks or self._is_torch_module(summary.path, k)}
-        names = {f"{klass}.{name}" for klass in modules for name in self.scripted}
-        return frozenset(names | self.scripted | self.compiled.get(summary.module, frozenset()))
+        """The functions (qualified names) and classes of a module that are compiled, or may be, somewhere else."""
+        found = set(self.compiled.get(summary.module, ()))
+        if self.scripted:
+            speaks = summary.facts.mentions_script  # then its classes may be helpers of what is compiled
+            classes = {k.qualname for k in summary.facts.classes if speaks or self._is_torch_module(summary.path, k)}
+            for qualname in summary.functions:
+                owner, _, name = qualname.rpartition(".")
+                if name in self.scripted and (not owner or owner in classes):
+                    found.add(qualname)
+        return frozenset(found)
 
     def _is_torch_module(self, path: str, klass: ClassFacts) -> bool:
         """Whether a class, or one that it is derived from in the project, has a base of ``torch.nn``."""
