@@ -11,6 +11,7 @@ from abc import ABC, ABCMeta, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
+from pathlib import PurePosixPath
 from typing import ClassVar, get_args
 
 from dfannotate import vocabulary
@@ -218,7 +219,8 @@ class Plan:
         workers = [part for part in get_args(Part) if part in self.needed]
         if workers:
             given = (self.names.worker, self.names.logger, self.names.enabled, self.facts.indent_unit, workers)
-            lines += ["", "", *worker_lines(*given)]
+            is_main = PurePosixPath(self.facts.path).name == "__main__.py"
+            lines += ["", "", *worker_lines(*given, is_package_main=is_main)]
         if "event" in self.needed:
             lines += ["", "", *event_class_lines(self.names, self.facts.indent_unit, self.context.generation)]
         if lines:

@@ -37,13 +37,6 @@ def plan_calls(plan: Plan, kinds: Iterable[SiteKind]) -> None:
         maker = _maker(plan, call)
         if maker is None or maker.kind not in kinds:
             continue
-        if plan.facts.path.rpartition("/")[2] == "__main__.py":
-            # A process that is not forked never imports a package's main module, and would not find what it is to run.
-            plan.notes.append(
-                f"{plan.facts.path}:{call.line}: workers that a package's __main__.py makes are traced only where they "
-                "are forked; make them in another module"
-            )
-            continue
         if call.line <= own and not _runs_later(plan, call):
             plan.notes.append(f"{plan.facts.path}:{call.line}: workers are made before the tracer is imported")
             continue

@@ -175,30 +175,39 @@ def test_worker_whose_tracing_cannot_start_works_all_the_same(tmp_path: Path, on
     assert all("dfannotate: worker process" in line and "IsADirectoryError" in line for line in said)
 
 
-def test_workers_of_a_packages_main_module_are_left_as_they_are(tmp_path: Path) -> None:
+@pytest.mark.parametrize("method", METHODS)
+def test_workers_of_a_packages_main_module_work_under_every_start_method(tmp_path: Path, method: str) -> None:
     """A process that is not forked does not import such a module, so nothing of it may be needed there."""
     source = tmp_path / "source"
     (source / "app").mkdir(parents=True)
     (source / "pyproject.toml").touch()
     (source / "app" / "__init__.py").touch()
     (source / "app" / "work.py").write_text(
-        "def work(number):\n    for _ in range(3):\n        open('/dev/null').close()\n    return number\n"
+        "def prepare(number):\n    with open('/dev/null') as stream:\n        stream.read()\n"
+        "def work(number):\n    for _ in range(3):\n        prepare(number)\n    return number\n"
     )
     (source / "app" / "__main__.py").write_text(
-        "import multiprocessing\nfrom app.work import work\n"
+        "import multiprocessing, sys\nfrom app.work import prepare, work\n"
         "if __name__ == '__main__':\n"
-        "    with multiprocessing.get_context('spawn').Pool(1) as pool:\n        print(pool.map(work, [1, 2]))\n"
+        "    context = multiprocessing.get_context(sys.argv[1])\n"
+        "    with context.Pool(1) as pool:\n        print(pool.map(work, [1, 2]))\n"
+        "    with context.Pool(1, prepare, (1,)) as pool:\n        print(pool.map(work, [1, 2]))\n"
+        "    process = context.Process(target=work, args=(1,))\n"
+        "    process.start()\n    process.join()\n    print(process.exitcode)\n"
     )
     assert main(["apply", "--quiet", str(source)]) == 0
     traces = tmp_path / "traces"
     traces.mkdir()
     environ = {"DFTRACER_ENABLE": "1", "DFTRACER_LOG_FILE": str(traces / "t"), "DFTRACER_DATA_DIR": str(traces)}
     done = subprocess.run(
-        [sys.executable, "-m", "app"],
+        [sys.executable, "-m", "app", method],
         cwd=source,
         env={**without_tracer_variables(os.environ), "PYTHONPATH": str(WITHOUT_TORCH), **environ},
         capture_output=True,
         text=True,
-        timeout=TIMEOUT,
+        timeout=60,
     )
-    assert (done.returncode, done.stdout) == (0, "[1, 2]\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "[1, 2]\n[1, 2]\n0\n"), done.stderr
+    names = Counter(name for _, name in _events(traces).elements())
+    assert names["work.work"] == (5 if method == "fork" else 0)
+    assert ("traced only where they are forked" in done.stderr) == (method != "fork")

@@ -11,8 +11,9 @@ with too few events, so a worker begins with as many as it takes.
 The tracer's own handlers raise ``SystemExit``, which a forked child may lose before it has begun, so that it never
 ends. In their place a process that is told to stop finalizes, and then stops in the way it would have: by the signal,
 so that its exit code is what it was; a loader's worker without an error, as torch does it by a handler of its own that
-loses the trace. A signal that comes just before the main thread begins to wait in the C library is not seen before the
-wait is over, which for a worker of a pool that is taken down is never: a thread of the worker's sees to it.
+loses the trace. Two windows of Python's are closed, for a pool whose worker misses the signal waits forever: what comes
+before a forked child has begun is forgotten, so it is held back while forking; and what comes just before the main
+thread begins to wait in the C library is not seen before that wait is over, so a thread of the worker's wakes it.
 """
 
 from __future__ import annotations
@@ -33,13 +34,31 @@ def {worker}(call=None):
         return call
     from functools import partial
 
-    return partial({worker}_run, call)
+    {returned}
 
 
 def {worker}_run(call, /, *arguments, **keywords):
     {worker}_start()
     if call is not None:
         return call(*arguments, **keywords)
+'''
+
+_RETURNED = "return partial({worker}_run, call)"
+_RETURNED_IN_MAIN = """\
+class Task(partial):
+        def __reduce_ex__(self, protocol):
+            return {worker}_untraced(self.args[0])
+
+    return (Task if __name__ == "__main__" else partial)({worker}_run, call)"""
+
+_UNTRACED = '''\
+def {worker}_untraced(call):
+    """Pickle ``call`` as it is: a process that is not forked never imports the main module of a package."""
+    import sys
+    from functools import partial
+
+    sys.stderr.write("dfannotate: workers made in a package's __main__.py are traced only where they are forked\\n")
+    return (type(None), ()) if call is None else (partial, (call,))
 '''
 
 _CALL = '''\
@@ -109,18 +128,46 @@ def {worker}_end():
         return
     for other in others:
         other.join()
+    import signal
+
+    if here is main and signal.getsignal(signal.SIGTERM) in ({worker}_stop, {worker}_leave):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
     {logger}.{instance}().{finalize}()
 
 
 def {worker}_ready():
-    """Put a handler that cannot be lost in the place of the tracer's, before any worker inherits it."""
+    """Put a handler that cannot be lost in the place of the tracer's, and hold its signal back while forking."""
     if not {enabled}:
         return
+    import os
     import signal
     import threading
 
     if threading.current_thread() is threading.main_thread() and {worker}_handles(signal, signal.SIGTERM):
         signal.signal(signal.SIGTERM, {worker}_stop)
+    tracer = {logger}.{instance}()
+    if hasattr(os, "register_at_fork") and not hasattr(tracer, "worker_masks"):
+        tracer.worker_masks = {{}}
+        release = {worker}_release
+        os.register_at_fork(before={worker}_hold, after_in_parent=release, after_in_child=release)
+
+
+def {worker}_hold():
+    """What reaches a child before it has begun is forgotten by Python; held back, it comes once it has."""
+    import signal
+    import threading
+
+    masks = {logger}.{instance}().worker_masks
+    masks[threading.get_ident()] = signal.pthread_sigmask(signal.SIG_BLOCK, {{signal.SIGTERM}})
+
+
+def {worker}_release():
+    import signal
+    import threading
+
+    mask = {logger}.{instance}().worker_masks.pop(threading.get_ident(), None)
+    if mask is not None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def {worker}_handles(signal, number, *others):
@@ -159,9 +206,11 @@ def {worker}_wake(reading, main):
 
 
 def {worker}_stop(number, frame):
+    """Finalize, with no further signal in between: it would cut the writing short."""
     import os
     import signal
 
+    signal.signal(number, signal.SIG_IGN)
     {logger}.{instance}().{finalize}()
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
@@ -169,7 +218,9 @@ def {worker}_stop(number, frame):
 
 def {worker}_leave(number, frame):
     import os
+    import signal
 
+    signal.signal(number, signal.SIG_IGN)
     {logger}.{instance}().{finalize}()
     os._exit(0)
 
@@ -177,17 +228,26 @@ def {worker}_leave(number, frame):
 {worker}_ready()
 '''
 
-_LAST = ("run", "call", "make", "start", "end", "ready", "handles", "watch", "wake", "stop", "leave")
+_LAST = (
+    *("run", "call", "make", "start", "end", "untraced"),
+    *("ready", "hold", "release", "handles", "watch", "wake", "stop", "leave"),
+)
 
 ADDED = ("worker_init_fn", "initializer")
 """Arguments that are given to a call which has none, so that its workers are traced."""
 
 
-def worker_lines(worker: str, logger: str, enabled: str, unit: str, parts: Collection[Part]) -> tuple[str, ...]:
-    """The functions that a module needs for ``parts``; ``logger`` and ``enabled`` are the tracer's names in it."""
+def worker_lines(
+    worker: str, logger: str, enabled: str, unit: str, parts: Collection[Part], *, is_package_main: bool = False
+) -> tuple[str, ...]:
+    """The functions that a module needs for ``parts``; ``logger`` and ``enabled`` are the tracer's names in it.
+
+    ``is_package_main``: the module is a package's ``__main__``, which a process that is not forked does not import."""
     texts = []
     if "worker" in parts or "worker-call" in parts:
-        texts.append(_WORKER)
+        texts.append(_WORKER.replace("{returned}", _RETURNED_IN_MAIN if is_package_main else _RETURNED))
+        if is_package_main:
+            texts.append(_UNTRACED)
     if "worker-call" in parts:
         texts.append(_CALL)
     text = "\n\n".join([*texts, _START]).format(
