@@ -381,7 +381,19 @@ class _Text:
 class _Tally:
     """A ``Tally`` in the making. ``watched``: the record itself matters, not only that there was one."""
 
-    __slots__ = ("aggregated", "count", "duration", "repeated", "repeated_duration", "watched")
+    __slots__ = (
+        "aggregated",
+        "bare",
+        "count",
+        "duration",
+        "first",
+        "keys",
+        "longest",
+        "negative",
+        "repeated",
+        "repeated_duration",
+        "watched",
+    )
 
     def __init__(self, watched: bool) -> None:
         self.count = 0
@@ -390,9 +402,32 @@ class _Tally:
         self.repeated = 0
         self.repeated_duration = 0
         self.watched = watched
+        self.first: int | None = None
+        self.longest = 0
+        self.negative = 0
+        self.bare = 0
+        self.keys: tuple[str, ...] = ()
+
+    def stretch(self, duration: int) -> None:
+        """Take a duration that is longer than any before, or negative."""
+        if duration < 0:
+            self.negative += 1
+        else:
+            self.longest = duration
 
     def freeze(self) -> Tally:
-        return Tally(self.count, self.duration, self.aggregated, self.repeated, self.repeated_duration)
+        return Tally(
+            self.count,
+            self.duration,
+            self.aggregated,
+            self.repeated,
+            self.repeated_duration,
+            self.first,
+            self.longest,
+            self.negative,
+            self.bare,
+            self.keys,
+        )
 
 
 class _Process:
@@ -409,6 +444,8 @@ class _Process:
         self.starts: set[tuple[int | None, int | None, int | None]] = set()
         self.ends: list[int | None] = []
         self.end: dict[str, Any] = {}
+        self.started: int | None = None
+        self.ended: int | None = None
         self.numbered_metadata = False
         self.aggregated = False
         self.bare = False
@@ -455,6 +492,8 @@ class _Summary:
             duration = event.dur or 0
             tally.count += 1
             tally.duration += duration
+            if not 0 <= duration <= tally.longest:
+                tally.stretch(duration)
             if time is not None:
                 if first is None or time < first:
                     first = time
@@ -464,6 +503,8 @@ class _Summary:
                 if number is not None and number > 0:
                     place = (time >> 3) + number
                     if not place & mask:
+                        if not event.args:
+                            tally.bare += mask + 1
                         if self._is_repeated(event, place):
                             tally.repeated += mask + 1
                             tally.repeated_duration += duration * (mask + 1)
@@ -483,7 +524,10 @@ class _Summary:
         if not process.tallies and TRACE.old_host in _arguments(event):
             process.bare = True
             process.host = str(_arguments(event)[TRACE.old_host])
-        return _Tally(_is_tracers(event) or (event.cat == TRACE.libc_category and event.name == TRACE.fork_event))
+        tally = _Tally(_is_tracers(event) or (event.cat == TRACE.libc_category and event.name == TRACE.fork_event))
+        tally.first = event.ts
+        tally.keys = tuple(_arguments(event))
+        return tally
 
     def _is_repeated(self, event: Event, place: int) -> bool:
         """Whether a record with the same number, process, thread and times was read before.
@@ -509,10 +553,14 @@ class _Summary:
             if len(process.starts) < _CHILDREN:
                 process.starts.add((event.tid, event.ts, event.id))
             process.start = process.start or values
+            if event.ts is not None and (process.started is None or event.ts < process.started):
+                process.started = event.ts
         else:
             if len(process.ends) < _CHILDREN:
                 process.ends.append(event.tid)
             process.end = values
+            if event.ts is not None and (process.ended is None or event.ts > process.ended):
+                process.ended = event.ts
 
     def _other(self, process: _Process, event: Event) -> None:
         """Metadata and aggregated records; counters are not events."""
@@ -582,6 +630,10 @@ class _Summary:
             command=self._strings.get(str(process.start.get(TRACE.command_hash))),
             version=str(process.start[TRACE.version]) if TRACE.version in process.start else None,
             unit=unit if unit is not None and unit in MICROSECONDS else DEFAULT_UNIT,
+            declared_units=_units(process, common, configuration),
+            started=process.started,
+            ended=process.ended,
+            log_file=_text(configuration.get(TRACE.log_file)) if isinstance(configuration, dict) else None,
             first=process.first,
             last=process.last,
             events={
@@ -608,6 +660,17 @@ def _arguments(event: Event) -> dict[str, Any]:
         return arguments(event)
     except (msgspec.DecodeError, RecursionError):
         return {}
+
+
+def _units(process: _Process, common: _Process, configuration: object) -> tuple[str, ...]:
+    """The units that the records of a process declare, each once."""
+    of_end = configuration.get(TRACE.time_metric) if isinstance(configuration, dict) else None
+    found = (process.unit, common.unit, _text(of_end))
+    return tuple(dict.fromkeys(unit for unit in found if unit is not None))
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _integer(value: object) -> int | None:

@@ -37,6 +37,15 @@ class Tally:
     aggregated: int = 0
     repeated: int = 0
     repeated_duration: int = 0
+    first: int | None = None
+    """When the one read first began. It tells which clock they are on, not which was the earliest."""
+    longest: int = 0
+    negative: int = 0
+    """Records with a negative duration."""
+    bare: int = 0
+    """Records without arguments; of a large file an estimate from a sample, 0 only where none was met."""
+    keys: tuple[str, ...] = ()
+    """The arguments of the one read first."""
 
     @property
     def calls(self) -> int:
@@ -75,6 +84,11 @@ class ProcessTrace:
     command: str | None = None
     version: str | None = None
     unit: str = DEFAULT_UNIT
+    declared_units: tuple[str, ...] = ()
+    """As the records declare them, known or not; none before the tracer wrote the unit down."""
+    started: int | None = None
+    """The time of the start record, on the clock of the machine whatever the events are on."""
+    ended: int | None = None
     first: int | None = None
     last: int | None = None
     events: Mapping[tuple[str, str], Tally] = field(default_factory=dict)
@@ -85,6 +99,8 @@ class ProcessTrace:
     """There is an end record of the process itself."""
     declared_events: int | None = None
     """Number of events that the end record claims, where it can be held against what was read."""
+    log_file: str | None = None
+    """The path of the file as the tracer opened it."""
     forked: tuple[int, ...] = ()
     """Children that this process forked, as far as the trace recorded the calls."""
     spawned: tuple[int, ...] = ()

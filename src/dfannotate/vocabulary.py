@@ -346,6 +346,7 @@ class TraceFields:
     version: str = "version"
     event_count: str = "num_events"
     configuration: str = "cfg"
+    log_file: str = "log_file"
     calls: str = "dft_cnt"
     duration_sum: str = "dur_sum"
     duration: str = "dur"
