@@ -81,15 +81,15 @@ def _dispatch(arguments: list[str]) -> int:
 def _explain(error: Exception, arguments: Sequence[str]) -> str:
     """One line for ``error``: the message as it is where it was written for users, else the exception and how to learn
     more."""
-    from dfannotate.cli.show import UserError
+    from dfannotate.cli.show import UserError, printable
     from dfannotate.manifest import ManifestError
 
     if isinstance(error, (UserError, ManifestError)):
-        return f"error: {error}"
+        return f"error: {printable(str(error))}"
     if isinstance(error, OSError) and error.strerror:
         place = f"{error.filename}: " if error.filename is not None else ""
-        return f"error: {place}{error.strerror}"
-    text = " ".join(str(error).split())
+        return f"error: {printable(place + error.strerror)}"
+    text = printable(" ".join(str(error).split()))
     name = type(error).__name__ + (f": {text}" if text else "")
     rerun = " ".join([PROGRAM, "--debug", *arguments[:1], *(["…"] if len(arguments) > 1 else [])])
     return f"internal error: {name}. This is a bug; rerun with `{rerun}` to see where, and please report it."

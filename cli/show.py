@@ -31,24 +31,37 @@ def paint(text: str, colour: Colour, stream: TextIO) -> str:
     return f"\x1b[{_CODES[colour]}m{text}\x1b[0m" if wants_colour(stream) else text
 
 
+def printable(text: str) -> str:
+    """``text`` on one line, whatever is in it: control characters (a newline, the escapes that steer a terminal, marks
+    that turn the direction of writing) and bytes that are no text are shown as escapes. For every name that comes from
+    a trace, a program or a file system, and so for every message that may hold one."""
+    if text.isprintable():
+        return text
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape", "surrogatepass").decode("ascii")
+        for character in text
+    )
+
+
 @dataclass(frozen=True)
 class Messages:
-    """The stderr side of a command. ``quiet`` drops notes; warnings and errors are always said."""
+    """The stderr side of a command: one line a message, see ``printable``. ``quiet`` drops notes; warnings and errors
+    are always said."""
 
     quiet: bool = False
 
     def note(self, text: str) -> None:
         """Say what was done, or what to type next."""
         if not self.quiet:
-            print(text, file=sys.stderr)
+            print(printable(text), file=sys.stderr)
 
     def warning(self, text: str) -> None:
         """Say what the user should look at."""
-        print(f"{paint('warning:', 'yellow', sys.stderr)} {text}", file=sys.stderr)
+        print(f"{paint('warning:', 'yellow', sys.stderr)} {printable(text)}", file=sys.stderr)
 
     def error(self, text: str) -> None:
         """Say what could not be done; the caller answers for the exit code."""
-        print(f"{paint('error:', 'red', sys.stderr)} {text}", file=sys.stderr)
+        print(f"{paint('error:', 'red', sys.stderr)} {printable(text)}", file=sys.stderr)
 
 
 def print_json(value: dict[str, Any]) -> None:

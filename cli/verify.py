@@ -10,7 +10,7 @@ from typing import Any, Literal
 from dfannotate.analysis import Expectation, Outcome, discover, parse_expectation
 from dfannotate.analysis.reader import find_files, open_traces
 from dfannotate.analysis.traces import TraceError, Traces
-from dfannotate.cli.show import Colour, UserError, paint, print_json, progress, wants_colour
+from dfannotate.cli.show import Colour, UserError, paint, print_json, printable, progress, wants_colour
 from dfannotate.cli.state import FOLDER, MANIFEST_NAME, project_root
 from dfannotate.manifest import Manifest, load
 
@@ -21,6 +21,8 @@ _PROCESS_COLUMNS = ("pid", "ppid", "host", "role", "events", "bytes", "finalized
 _EVENT_COLUMNS = ("category", "name", "count", "total_us", "processes")
 _NUMBERS = frozenset({"pid", "ppid", "events", "bytes", "count", "total_us", "processes"})
 _SHOWN_ROWS = 50
+_WIDEST = 120
+"""Characters of a name that a table shows; a name may have as many as a line of a trace."""
 
 
 def verify(
@@ -42,7 +44,7 @@ def verify(
         with progress("reading traces", count, quiet=quiet) as advance:
             traces = open_traces(trace_dir, progress=lambda done, total: advance(1))
     except TraceError as error:
-        raise UserError(_printable(str(error))) from None
+        raise UserError(str(error)) from None
     outcomes = [check.run(traces, known, expectations) for check in discover()]
     ok = not any(outcome.status == "fail" for outcome in outcomes)
     result = _result(traces, outcomes, ok)
@@ -118,7 +120,7 @@ def _print_text(result: dict[str, Any], quiet: bool) -> None:
         _print_table("events", _EVENT_COLUMNS, events)
     for check in result["checks"]:
         status = paint(f"{check['status']:<4}", _COLOURS[check["status"]], sys.stdout)
-        print(f"{status}  {check['id']:<9}  {_printable(check['message'])}")
+        print(f"{status}  {check['id']:<9}  {printable(check['message'])}")
     failed = [check["id"] for check in result["checks"] if check["status"] == "fail"]
     if failed:
         print(paint(f"not ok: {', '.join(failed)} failed", "red", sys.stdout))
@@ -167,14 +169,5 @@ def _cell(column: str, value: object) -> str:
         return "yes" if value else "no"
     if column == "total_us" and isinstance(value, float):
         return f"{value:.0f}"
-    return _printable(str(value))
-
-
-def _printable(text: str) -> str:
-    """``text`` with control characters, which names in a trace may hold, shown as escapes."""
-    if text.isprintable():
-        return text
-    return "".join(
-        character if character.isprintable() else character.encode("unicode_escape", "surrogatepass").decode("ascii")
-        for character in text
-    )
+    text = printable(str(value))
+    return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"

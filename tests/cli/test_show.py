@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from dfannotate.cli.show import Messages, paint, print_json, progress
+from dfannotate.cli.show import Messages, paint, print_json, printable, progress
 
 
 class Terminal(io.StringIO):
@@ -76,3 +76,22 @@ def test_without_a_terminal_rich_is_not_imported() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        pytest.param("train.step: 5 µs … 完", "train.step: 5 µs … 完", id="plain"),
+        pytest.param("a\nb\r\tc", r"a\nb\r\tc", id="line-ends"),
+        pytest.param("\x1b]0;title\x07\x9b31m", r"\x1b]0;title\x07\x9b31m", id="terminal-escapes"),
+        pytest.param("gnp.\u202e", r"gnp.\u202e", id="direction-of-writing"),
+        pytest.param("\udcff", r"\udcff", id="byte-that-is-no-text"),
+        pytest.param("\U000e0041", r"\U000e0041", id="invisible"),
+    ],
+)
+def test_nothing_that_steers_a_terminal_is_printed(text: str, shown: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert printable(text) == shown
+    messages = Messages()
+    for say in (messages.note, messages.warning, messages.error):
+        say(text)
+    assert capsys.readouterr().err.splitlines() == [shown, f"warning: {shown}", f"error: {shown}"]
