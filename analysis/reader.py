@@ -172,12 +172,18 @@ def _die_of_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def summarize(path: Path, name: str | None = None) -> FileSummary:
-    """Read one file once. Never raises for what the file is or holds: that is in ``problems`` and ``bad_lines``."""
+def summarize(
+    path: Path, name: str | None = None, *, watch: Callable[[list[Event]], None] | None = None
+) -> FileSummary:
+    """Read one file once. Never raises for what the file is or holds: that is in ``problems`` and ``bad_lines``.
+
+    ``watch`` is called with the records of the file, batch by batch, for those who want more of them in one reading."""
     text = _Text(path)
     summary = _Summary()
     for batch in text.batches():
         summary.add(batch)
+        if watch:
+            watch(batch)
     return FileSummary(
         path=path,
         name=name or path.name,
