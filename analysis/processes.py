@@ -32,6 +32,11 @@ def pid_in_name(name: str) -> int | None:
     return int(match["pid"]) if match and not _NAME.search(name) else None
 
 
+def is_of_one_process(name: str) -> bool:
+    """Whether a file is named as the tracer names that of one process."""
+    return bool(_NAME.search(name) or _NAME_WITH_PID.search(name))
+
+
 def assign(files: Sequence[FileSummary]) -> tuple[Process, ...]:
     """Every process of every file, with its role; files without a record have one process, whose pid may be None."""
     known = {trace.pid for file in files for trace in file.processes if trace.pid is not None}
@@ -77,7 +82,48 @@ def assign(files: Sequence[FileSummary]) -> tuple[Process, ...]:
             elif siblings:
                 role = "rank"
         processes.append(Process(file, role, trace))
-    return tuple(processes)
+    return _with_contradictions(processes)
+
+
+def start_method(process: Process) -> str:
+    """How a worker came to be: ``fork``, ``spawn``, ``forkserver``, or ``?`` where nothing tells."""
+    match = _NAME.search(process.file.path.name)
+    command = process.trace.command or ""
+    if f"from {_MULTIPROCESSING}.forkserver" in command:
+        return "forkserver"
+    if f"from {_MULTIPROCESSING}" in command or process.trace.executable == TRACE.spawn_executable:
+        return "spawn"
+    return "fork" if match and match["suffix"] in (TRACE.fork_suffix, "") else "?"
+
+
+def _with_contradictions(processes: Sequence[Process]) -> tuple[Process, ...]:
+    """With the pids of those files whose name was made for another process than the one in their records."""
+    executables = {process.trace.executable for process in processes if process.trace.executable}
+    if not executables:
+        return tuple(processes)  # the names cannot be made again
+    executables |= {TRACE.default_executable, TRACE.spawn_executable}
+    doubtful: dict[str, Process] = {}
+    for process in processes:
+        match = _NAME.search(process.file.path.name)
+        host, pid = process.trace.host, process.trace.pid
+        if match and pid is not None and host and process.recorded:
+            own = {_hash(executable, host, pid) for executable in executables}
+            if match["hash"] not in own:
+                doubtful[match["hash"]] = process
+    if not doubtful:
+        return tuple(processes)
+    known = {process.trace.pid for process in processes if process.trace.pid is not None}
+    known |= {process.trace.ppid for process in processes if process.trace.ppid is not None}
+    named = _pids_of_names(set(doubtful), [process.file for process in processes], known)
+    other = {id(doubtful[name]): pid for name, (pid, _, _) in named.items() if pid != doubtful[name].trace.pid}
+    return tuple(
+        replace(process, named_pid=other[id(process)]) if id(process) in other else process for process in processes
+    )
+
+
+def _hash(executable: str, host: str, pid: int) -> str:
+    """What stands in the name of a trace file: every second byte of a digest, in hexadecimal."""
+    return hashlib.md5(f"{executable}-{host}-{pid}".encode(), usedforsecurity=False).digest()[::2].hex()
 
 
 def _is_worker(file: FileSummary, trace: ProcessTrace, executable: str | None, pids: Iterable[int | None]) -> bool:
@@ -103,7 +149,7 @@ def _pids_of_names(wanted: set[str], files: Sequence[FileSummary], known: set[in
     names = [(host, executable) for host in sorted(hosts) for executable in sorted(executables)]
     for pid in islice(_candidates(sorted(known), children), _TRIES // len(names)):
         for host, executable in names:
-            name = hashlib.md5(f"{executable}-{host}-{pid}".encode(), usedforsecurity=False).digest()[::2].hex()
+            name = _hash(executable, host, pid)
             if name in wanted:
                 found[name] = (pid, host, executable)
         if len(found) == len(wanted):

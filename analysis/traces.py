@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from dfannotate.analysis.audit import Audit
+
 Role = Literal["main", "worker", "rank"]
-ProblemKind = Literal["unreadable", "truncated", "corrupt", "not-gzip"]
+ProblemKind = Literal["unreadable", "truncated", "corrupt", "not-gzip", "changing", "crowded"]
 
 MICROSECONDS: Mapping[str, float] = {"NS": 1e-3, "US": 1.0, "MS": 1e3, "SEC": 1e6}
 """Length in microseconds of each time unit that a trace can declare."""
@@ -163,6 +165,18 @@ class Process:
     file: FileSummary
     role: Role
     trace: ProcessTrace
+    named_pid: int | None = None
+    """The process that the name of the file was made for, where it is not the one that its records are of."""
+
+    @property
+    def recorded(self) -> bool:
+        """It left at least a record."""
+        return bool(self.trace.starts or self.trace.ends or self.trace.events)
+
+    @property
+    def label(self) -> str:
+        """How a message names it."""
+        return f"process {self.trace.pid}" if self.trace.pid is not None else self.file.name
 
 
 @dataclass(frozen=True)
@@ -183,6 +197,16 @@ class Traces:
     root: Path
     files: tuple[FileSummary, ...]
     processes: tuple[Process, ...]
+    audit: Audit | None = None
+    """The calls that were really made, where the run counted them."""
+    workers_expected: int | None = None
+    """How many worker processes the user says there were."""
+
+    def absent_children(self) -> tuple[int, ...]:
+        """Children that were forked, or spawned as workers, while traced, and that no file belongs to."""
+        present = {process.trace.pid for process in self.processes}
+        mentioned = {child for one in self.processes for child in (*one.trace.forked, *one.trace.spawned)}
+        return tuple(sorted(mentioned - present))
 
     def totals(self) -> tuple[Total, ...]:
         """All events by (category, name), sorted."""

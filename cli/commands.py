@@ -265,12 +265,23 @@ def _run(
             metavar="DIR", help="Where the traces go, empty or new; default: .dfannotate/traces/ and the time."
         ),
     ] = None,
+    audit: Annotated[
+        bool,
+        typer.Option(
+            "--audit",
+            help="Count the real calls of every annotated function too, without dftracer, so that verify can prove"
+            " that no event is lost. Slower; interpreters that ignore PYTHONPATH (python -I, -E) are not counted.",
+        ),
+    ] = False,
+    manifest: Manifest = None,
     quiet: Quiet = False,
 ) -> int:
     """Run a command traced, with every variable set that dftracer needs. The exit code is the command's own."""
     from dfannotate.cli.traced import run
 
-    return run(command, trace_dir=trace_dir, quiet=quiet)
+    if audit:
+        manifest = _manifest(manifest, load_config(Path()))
+    return run(command, trace_dir=trace_dir, quiet=quiet, audit=audit, manifest=manifest)
 
 
 @app.command("verify", short_help="Check a trace against what was annotated.")
@@ -285,6 +296,10 @@ def _verify(
             show_default=False,
         ),
     ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=0, help="How many worker processes there must have been.", show_default=False),
+    ] = None,
     output: OutputFormat = Format.text,
     quiet: Quiet = False,
 ) -> int:
@@ -293,7 +308,12 @@ def _verify(
 
     config = load_config(Path())
     return verify(
-        trace_dir, manifest=_manifest(manifest, config), expect=tuple(expect or ()), output=output.value, quiet=quiet
+        trace_dir,
+        manifest=_manifest(manifest, config),
+        expect=tuple(expect or ()),
+        workers=workers,
+        output=output.value,
+        quiet=quiet,
     )
 
 

@@ -19,8 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
+from dfannotate.analysis.audit import FOLDER as AUDIT_FOLDER
+from dfannotate.cli.audit import AuditError, Plan, find_manifest, make_plan, prepare
 from dfannotate.cli.environment import environment_problems
 from dfannotate.cli.state import TRACES_NAME, project_root, state_folder
+from dfannotate.manifest import ManifestError
 from dfannotate.vocabulary import (
     DEBUG_LOG,
     ENABLE_VALUE,
@@ -83,12 +86,22 @@ class Written:
     size: int
 
 
-def run(command: Sequence[str], *, trace_dir: Path | None, quiet: bool) -> int:
+def run(
+    command: Sequence[str],
+    *,
+    trace_dir: Path | None,
+    quiet: bool,
+    audit: bool = False,
+    manifest: Path | None = None,
+) -> int:
     """Run ``command`` traced, with this process's standard streams, and return its exit code.
+
+    With ``audit``, the calls of the functions that the manifest names are counted beside, and the counts left in the
+    folder of the traces.
 
     A command that a signal kills returns 128 + the signal's number, one that is not found 127, one that cannot be
     executed 126, as in a shell. Returns 2, without running anything, where the folder for the traces is not empty or
-    cannot be made, or where the command's interpreter has no tracer."""
+    cannot be made, where the command's interpreter has no tracer, or where an audit has nothing to count."""
     if not command:
         _say("error", "no command to run; write it after --: dfannotate run -- python train.py")
         return NOT_DONE
@@ -98,6 +111,16 @@ def run(command: Sequence[str], *, trace_dir: Path | None, quiet: bool) -> int:
     if not _tracer_there(where, command, quiet=quiet):
         return NOT_DONE
 
+    plan: Plan | None = None
+    if audit:
+        try:
+            plan = make_plan(*find_manifest(manifest, list(command)))
+        except (AuditError, ManifestError) as error:
+            _say("error", str(error))
+            return NOT_DONE
+        for remark in plan.remarks:
+            _say("warning", remark)
+
     prefix = os.environ.get(ENV_LOG_FILE)
     made: Path | None = None
     try:
@@ -106,11 +129,12 @@ def run(command: Sequence[str], *, trace_dir: Path | None, quiet: bool) -> int:
             folder = made
         else:
             folder = Path(prefix).absolute().parent
-    except TraceFolderError as error:
+        counters = prepare(folder, plan) if plan is not None else {}
+    except (TraceFolderError, AuditError) as error:
         _say("error", str(error))
         return NOT_DONE
 
-    environ = traced_environment(folder, os.environ)
+    environ = {**traced_environment(folder, os.environ), **counters}
     if not quiet:
         for name in (ENV_ENABLE, ENV_LOG_FILE, ENV_DATA_DIR, ENV_METADATA):
             if name in os.environ:
@@ -132,6 +156,8 @@ def run(command: Sequence[str], *, trace_dir: Path | None, quiet: bool) -> int:
         code = _launch(command, environ)
     except OSError as error:
         if made is not None:
+            if plan is not None:
+                shutil.rmtree(made / AUDIT_FOLDER, ignore_errors=True)
             with contextlib.suppress(OSError):
                 made.rmdir()
         return _not_startable(command[0], where, error)

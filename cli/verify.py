@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 from dfannotate.analysis import Expectation, Outcome, discover, parse_expectation
+from dfannotate.analysis.audit import read_audit
 from dfannotate.analysis.reader import find_files, open_traces
 from dfannotate.analysis.traces import TraceError, Traces
 from dfannotate.cli.show import Colour, UserError, paint, print_json, printable, progress, wants_colour
@@ -30,10 +32,12 @@ def verify(
     *,
     manifest: Path | None,
     expect: Sequence[str],
+    workers: int | None = None,
     output: Literal["text", "json"],
     quiet: bool,
 ) -> int:
-    """Read the trace, run every check, print the result. ``manifest`` None means the project's own, if it has one.
+    """Read the trace, run every check, print the result. ``manifest`` None means the project's own, if it has one;
+    ``workers`` is the number of worker processes that there must be.
 
     Returns 0 if no check fails, 1 if one does, 2 if a trace file could not be read. Raises ``UserError`` or
     ``ManifestError`` where there is nothing to check or nothing to check it against."""
@@ -45,6 +49,7 @@ def verify(
             traces = open_traces(trace_dir, progress=lambda done, total: advance(1))
     except TraceError as error:
         raise UserError(str(error)) from None
+    traces = replace(traces, audit=read_audit(trace_dir), workers_expected=workers)
     outcomes = [check.run(traces, known, expectations) for check in discover()]
     ok = not any(outcome.status == "fail" for outcome in outcomes)
     result = _result(traces, outcomes, ok)

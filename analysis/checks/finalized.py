@@ -22,6 +22,7 @@ class Finalized(Check):
         bare = [process for process in open_ended if _writes_no_end(process, processes)]
         direct = [process for process in open_ended if process not in bare and _unbuffered(process.trace)]
         lost = [process for process in open_ended if process not in bare and process not in direct]
+        headless = [process for process in processes if _lost_its_start(process, processes)]
         short = [
             (process, declared - _numbered(process.trace))
             for process in processes
@@ -37,6 +38,8 @@ class Finalized(Check):
                 " by default: usually everything) is lost. A process that is killed, that leaves by os._exit or that"
                 " returns without finalize ends so"
             )
+        if headless:
+            faults.append(f"{_list(headless)} has no start record, with which every trace begins: its head is lost")
         faults += [
             f"{_name(process)}: the end record claims {process.trace.declared_events} events, {count} of them cannot"
             " be read"
@@ -55,6 +58,7 @@ class Finalized(Check):
         details = {
             "processes": len(processes),
             "not_finalized": [_evidence(process) for process in lost + direct],
+            "without_start_record": [_evidence(process) for process in headless],
             "events_missing": [{**_evidence(process), "events": count} for process, count in missing],
             "events_in_excess": [{**_evidence(process), "events": count} for process, count in excess],
             "without_end_records": [_evidence(process) for process in bare],
@@ -74,6 +78,14 @@ def _writes_no_end(process: Process, processes: Sequence[Process]) -> bool:
     if process.trace.bare:
         return True
     return bool(process.trace.events) and not any(other.trace.starts or other.trace.ends for other in processes)
+
+
+def _lost_its_start(process: Process, processes: Sequence[Process]) -> bool:
+    """It has records, and none of its start, in a run whose processes write one."""
+    trace = process.trace
+    if trace.starts or trace.bare or not process.recorded:
+        return False
+    return bool(trace.ends) or any(other.trace.starts for other in processes)
 
 
 def _unbuffered(trace: ProcessTrace) -> bool:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 from typing import Any, ClassVar
 
 from dfannotate.analysis import Check, Expectation, Outcome
+from dfannotate.analysis.processes import is_of_one_process
 from dfannotate.analysis.traces import FileSummary, Traces
 from dfannotate.manifest import Manifest
+from dfannotate.vocabulary import TRACE_SUFFIX, TRACE_SUFFIX_GZIP
 
 
 class Integrity(Check):
@@ -23,6 +26,9 @@ class Integrity(Check):
         bad = [file for file in traces.files if file.bad_lines]
         repeated = [file for file in traces.files if file.repeated_lines]
         copies = _copies(traces.files)
+        shared = _claiming_several(traces)
+        misnamed = [process for process in traces.processes if process.named_pid is not None]
+        renamed = _renamed(traces) if not misnamed else []
         claimed = _claimed_twice(traces, {name for group in copies for name in group[1:]})
 
         faults: list[str] = []
@@ -55,6 +61,16 @@ class Integrity(Check):
             faults.append(f"identical files: {_some(group)}; their events are counted twice, take the copies away")
         for pid, names in claimed:
             faults.append(f"process {pid} is claimed by {len(names)} files: {_some(names)}; are two runs mixed here?")
+        for name, pids in shared:
+            faults.append(
+                f"{name} holds records of processes {_some([str(pid) for pid in pids])}, and each process has a file of"
+                " its own: were files put together, or was a pid changed?"
+            )
+        for process in misnamed[:3]:
+            faults.append(
+                f"{process.file.name} was made for process {process.named_pid}, and its records are of process"
+                f" {process.trace.pid}"
+            )
 
         details: dict[str, Any] = {
             "files": len(traces.files),
@@ -88,9 +104,22 @@ class Integrity(Check):
             ],
             "identical": copies,
             "claimed_twice": [{"pid": pid, "files": names} for pid, names in claimed],
+            "several_processes": [{"file": name, "pids": pids} for name, pids in shared],
+            "of_another_process": [
+                {"file": process.file.name, "pid": process.trace.pid, "made_for": process.named_pid}
+                for process in misnamed
+            ],
+            "renamed": [{"file": name, "was": was} for name, was in renamed],
         }
         if faults:
             return Outcome(self.id, "fail", "; ".join(faults), details)
+        if renamed:
+            name, was = renamed[0]
+            more = f" ({len(renamed)} such)" if renamed[1:] else ""
+            message = (
+                f"every line is a record, but {name} was {was} when the tracer wrote it{more}: a copy, or renamed?"
+            )
+            return Outcome(self.id, "warn", message, details)
         return Outcome(self.id, "pass", f"{_files(len(traces.files))} read to the end, every line a record", details)
 
 
@@ -100,6 +129,28 @@ def _copies(files: Sequence[FileSummary]) -> list[list[str]]:
         if file.size and not any(problem.kind == "unreadable" for problem in file.problems):
             same[file.size, file.checksum, file.lines].append(file.name)
     return [names for names in same.values() if len(names) > 1]
+
+
+def _claiming_several(traces: Traces) -> list[tuple[str, list[int]]]:
+    """Files that are named as that of one process and hold records of several, with these. (Tools that put the traces
+    of a run together name them as they like.)"""
+    pids: dict[str, list[int]] = defaultdict(list)
+    for process in traces.processes:
+        if process.trace.pid is not None and process.recorded and is_of_one_process(process.file.path.name):
+            pids[process.file.name].append(process.trace.pid)
+    return [(name, found) for name, found in pids.items() if len(found) > 1]
+
+
+def _renamed(traces: Traces) -> list[tuple[str, str]]:
+    """Files that the tracer opened under another name, with that name; not where it is cut as the tracer cuts text."""
+    per_file = Counter(process.file.name for process in traces.processes)
+    found = []
+    for process in traces.processes:
+        was = PurePosixPath(process.trace.log_file or "").name
+        whole = was.endswith((TRACE_SUFFIX, TRACE_SUFFIX_GZIP)) and per_file[process.file.name] == 1
+        if whole and was != process.file.path.name:
+            found.append((process.file.name, was))
+    return found
 
 
 def _claimed_twice(traces: Traces, copies: set[str]) -> list[tuple[int, list[str]]]:

@@ -73,7 +73,8 @@ MAIN = file("run-app.pfw", process(1, {"C:f": 3, "C:g": 2}))
 
 def test_checks_are_found_by_walking() -> None:
     modules = {path.stem for path in Path(str(checks_package.__file__)).parent.glob("*.py")} - {"__init__"}
-    assert list(CHECKS) == ["integrity", "finalized", "coverage", "counts"]
+    order = ["integrity", "finalized", "workers", "coverage", "counts", "audit", "arguments", "clock", "overlap"]
+    assert list(CHECKS) == [name for name in order if name in modules]
     assert modules == set(CHECKS)
 
 
@@ -81,7 +82,9 @@ def test_a_whole_run_passes() -> None:
     results = {
         name: outcome(name, run(MAIN), manifest("C:f", "C:g"), [parse_expectation("C:f=3")]).status for name in CHECKS
     }
-    assert set(results.values()) == {"pass"}
+    # One process of a made-up run: without workers, counts of its calls or arguments there is nothing to hold it to.
+    assert {name for name, status in results.items() if status == "skip"} <= {"workers", "audit", "overlap"}
+    assert set(results.values()) == {"pass", "skip"}
 
 
 # --- integrity ---
@@ -227,7 +230,9 @@ def test_coverage_without_a_manifest(files: list[FileSummary], status: str) -> N
 def test_silent_events_are_listed_with_their_places() -> None:
     known = manifest("C:f", "C:h", "C:h")
     result = outcome("coverage", run(MAIN), known)
-    assert result.details["silent"] == [{"category": "C", "event": "h", "places": ["app.py:2", "app.py:3"]}]
+    (silent,) = result.details["silent"]
+    assert silent["places"] == ["app.py:2", "app.py:3"]
+    assert silent["reason"] == "never called, or raised every time"
 
 
 # What the annotations of the traced program would stand for in a manifest.
