@@ -1,5 +1,8 @@
 """Reading traces, and what follows from them: checks, frames, figures.
 
+In a notebook: ``open_trace`` for frames of what is in a trace, ``overlap`` for how much of it is hidden behind what,
+and ``verify`` for whether it is all there.
+
 A check is a class of one module in ``checks/``; ``discover`` finds them by walking that folder.
 """
 
@@ -10,12 +13,22 @@ import pkgutil
 import re
 from abc import ABC, ABCMeta, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from dfannotate.analysis.traces import Traces
-from dfannotate.manifest import Manifest
+from dfannotate.analysis.figures import OverlapAnswer
+
+# Imported here, so that from here on the name stands for the function and no longer for the module that it is in.
+from dfannotate.analysis.overlap import Question, answer
+from dfannotate.analysis.overlap import overlap as overlap
+from dfannotate.analysis.patterns import matches, parse_pair
+from dfannotate.analysis.traces import TraceError, Traces
+from dfannotate.manifest import Manifest, load
+
+if TYPE_CHECKING:
+    from dfannotate.analysis.frame import Trace
+    from dfannotate.analysis.schedule import Watch
 
 Status = Literal["pass", "fail", "warn", "skip"]
 
@@ -41,7 +54,7 @@ class Expectation:
     at_least: bool
 
     def matches(self, category: str, name: str) -> bool:
-        return _matches(self.category, category) and _matches(self.name, name)
+        return matches(self.category, category) and matches(self.name, name)
 
     def holds(self, count: int) -> bool:
         return count >= self.count if self.at_least else count == self.count
@@ -60,10 +73,6 @@ def parse_expectation(text: str) -> Expectation:
     if match is None:
         raise ValueError(f"{text!r} is not CATEGORY:NAME=N or CATEGORY:NAME>=N (for example IO:read*>=1)")
     return Expectation(text, match["category"], match["name"], int(match["count"]), match["relation"] == ">=")
-
-
-def _matches(pattern: str, text: str) -> bool:
-    return pattern == text or fnmatchcase(text, pattern)
 
 
 class Check(ABC):
@@ -92,3 +101,66 @@ def discover() -> tuple[Check, ...]:
             if isinstance(value, ABCMeta) and issubclass(value, Check) and value.__module__ == module.__name__
         ]
     return tuple(sorted(found, key=lambda check: (check.position, check.id)))
+
+
+def open_trace(path: str | Path, *, jobs: int | None = None) -> Trace:
+    """Open the trace files of a folder (or one file): frames ``events``, ``processes`` and ``metadata``, whose columns,
+    dtypes and units are in ``dfannotate.analysis.frame``. ``jobs`` is the number of processes, by default one a core.
+
+    Raises ``TraceError`` where there is no trace at all."""
+    from dfannotate.analysis.frame import open_trace as opened
+
+    return opened(path, jobs=jobs)
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What came of all checks; ``ok`` if none of them failed."""
+
+    traces: Traces
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def ok(self) -> bool:
+        return not any(outcome.status == "fail" for outcome in self.outcomes)
+
+
+def verify(
+    path: str | Path,
+    *,
+    manifest: Manifest | str | Path | None = None,
+    expectations: Sequence[Expectation | str] = (),
+    workers: int | None = None,
+    overlap: str | None = None,
+    min_overlap: float | None = None,
+    scheduler: str | None = None,
+    watch: Watch | None = None,
+) -> Verification:
+    """Read a trace once and run every check.
+
+    ``manifest`` is what was annotated, or the file that says so; ``expectations`` are as for ``parse_expectation``;
+    ``workers`` is how many worker processes there must have been; ``overlap`` is ``A:B``, and ``min_overlap`` how many
+    percent of A must be hidden behind B. ``scheduler`` is the address of a Dask scheduler that does the work (default:
+    this machine). Raises ``ValueError`` for an expectation or an overlap that is none, ``ManifestError`` for the
+    manifest, and ``TraceError`` where there is no trace at all, or the scheduler fails."""
+    from dfannotate.analysis.audit import read_audit
+    from dfannotate.analysis.partials import Request, gather
+    from dfannotate.analysis.schedule import schedule_on
+
+    if min_overlap is not None and overlap is None:
+        raise ValueError("a least overlap is given, but not of what (A:B)")
+    expected = [parse_expectation(one) if isinstance(one, str) else one for one in expectations]
+    known = load(Path(manifest)) if isinstance(manifest, (str, Path)) else manifest
+    question = Question(*parse_pair(overlap)) if overlap is not None else None
+    path = Path(path)
+    with schedule_on(scheduler) as schedule:
+        traces, partial = gather(path, schedule, question.request() if question else Request(), watch)
+        traces = replace(traces, audit=read_audit(path), workers_expected=workers)
+        if question:
+            found, refusal = None, ""
+            try:
+                found = answer(question, traces, partial, schedule, known)
+            except TraceError as error:
+                refusal = str(error)
+            traces = replace(traces, overlap=OverlapAnswer(overlap or "", min_overlap, found, refusal))
+    return Verification(traces, tuple(check.run(traces, known, expected) for check in discover()))

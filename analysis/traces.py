@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from dfannotate.analysis.audit import Audit
+from dfannotate.analysis.figures import OverlapAnswer
 
 Role = Literal["main", "worker", "rank"]
 ProblemKind = Literal["unreadable", "truncated", "corrupt", "not-gzip", "changing", "crowded"]
@@ -201,6 +202,8 @@ class Traces:
     """The calls that were really made, where the run counted them."""
     workers_expected: int | None = None
     """How many worker processes the user says there were."""
+    overlap: OverlapAnswer | None = None
+    """The overlap that the user asked after."""
 
     def absent_children(self) -> tuple[int, ...]:
         """Children that were forked, or spawned as workers, while traced, and that no file belongs to."""
