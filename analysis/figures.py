@@ -123,6 +123,15 @@ class Overlap:
     def pct_of_smaller(self) -> float | None:
         return percent(self.lower, min(self.a.total, self.b.total))
 
+    @property
+    def exact_pct_of_a(self) -> float | None:
+        """``exact``, in percent of the time at which some process is in A."""
+        return percent(self.exact, self.a_union)
+
+    @property
+    def exact_pct_of_b(self) -> float | None:
+        return percent(self.exact, self.b_union)
+
     def as_json(self) -> dict[str, Any]:
         return {
             "a": self.a.as_json(),

@@ -178,11 +178,9 @@ def _refuse_incomplete(traces: Traces, manifest: Manifest | None) -> None:
         raise TraceError(f"{unreadable[0].name}: {unreadable[0].problems[0].message}")
     empty = [file.name for file in traces.files if file.empty]
     workers = Workers().run(traces, manifest, ())
-    reason = ""
+    reason = workers.message if workers.status == "fail" else ""
     if empty:
         reason = f"{_some(empty)} of 0 bytes: the process ended without finalize, and its events are lost"
-    if workers.status == "fail":
-        reason = "; ".join(part for part in (reason, workers.message) if part)
     if reason:
         raise TraceError(
             f"{traces.root}: no overlap can be told, as events of some processes are missing ({reason});"
@@ -275,6 +273,11 @@ def _warnings_of_figures(overlap: Overlap, sums: Sums) -> list[str]:
     idle = [name for name, side in (("A", overlap.a), ("B", overlap.b)) if not side.total]
     if idle:
         warnings.append(f"the events of {' and '.join(idle)} take no time: there is no percentage of nothing")
+    if overlap.lower < overlap.exact / 2:
+        warnings.append(
+            f"buckets of {overlap.interval / _NS:.0f} us prove less than half of the exact overlap; shorter ones"
+            " (--interval) prove more"
+        )
     if len(sums.processes) > 1:
         share = percent(overlap.same_process, overlap.same_process_a)
         warnings.append(

@@ -35,6 +35,13 @@ class WhichFunctions(str, Enum):
     all = "all"
 
 
+class By(str, Enum):
+    """``--by``."""
+
+    process = "process"
+    round = "round"
+
+
 class Unit(str, Enum):
     """``--unit``."""
 
@@ -73,6 +80,14 @@ Manifest = Annotated[
     typer.Option(metavar="FILE", help="The manifest; default: .dfannotate/manifest.json under the project root."),
 ]
 AllowDirty = Annotated[bool, typer.Option("--allow-dirty", help="Also touch files with uncommitted changes in git.")]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="A Dask scheduler (tcp://HOST:PORT) whose workers do the reading; default: this machine's cores.",
+        show_default=False,
+    ),
+]
 OutputFormat = Annotated[Format, typer.Option("--format", help="How results are printed.")]
 
 
@@ -300,6 +315,21 @@ def _verify(
         int | None,
         typer.Option(metavar="N", min=0, help="How many worker processes there must have been.", show_default=False),
     ] = None,
+    overlap: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A:B",
+            help="How much of A is hidden behind B; two categories, or CATEGORY:NAME for both.",
+            show_default=False,
+        ),
+    ] = None,
+    min_overlap: Annotated[
+        float | None,
+        typer.Option(
+            metavar="PCT", min=0, max=100, help="How many percent of A must be hidden at least.", show_default=False
+        ),
+    ] = None,
+    scheduler: Scheduler = None,
     output: OutputFormat = Format.text,
     quiet: Quiet = False,
 ) -> int:
@@ -312,9 +342,57 @@ def _verify(
         manifest=_manifest(manifest, config),
         expect=tuple(expect or ()),
         workers=workers,
+        overlap=overlap,
+        min_overlap=min_overlap,
+        scheduler=scheduler,
         output=output.value,
         quiet=quiet,
     )
+
+
+@app.command("overlap", short_help="How much of A is hidden behind B.")
+def _overlap(
+    trace_dir: Annotated[Path, typer.Argument(metavar="TRACE_DIR", help="The folder that the run wrote to.")],
+    a: Annotated[str, typer.Option("--a", metavar="A", help="CATEGORY or CATEGORY:NAME patterns, comma-separated.")],
+    b: Annotated[str, typer.Option("--b", metavar="B", help="The same, for what A is to be hidden behind.")],
+    interval: Annotated[
+        str,
+        typer.Option(
+            metavar="p99|max|N",
+            help="Width of a bucket: twice the 99th percentile of the durations, the longest, or microseconds.",
+        ),
+    ] = "p99",
+    by: Annotated[By | None, typer.Option(help="Also figures for each of these.", show_default=False)] = None,
+    rounds: Annotated[
+        str | None,
+        typer.Option(
+            "--round",
+            metavar="CATEGORY:NAME",
+            help="The events that are rounds; default: those called epoch, round, iteration or step.",
+            show_default=False,
+        ),
+    ] = None,
+    scheduler: Scheduler = None,
+    manifest: Manifest = None,
+    output: OutputFormat = Format.text,
+    quiet: Quiet = False,
+) -> int:
+    """How much of A is hidden behind B, across all processes; exit 2 where that cannot be told."""
+    from dfannotate.cli.overlap import OverlapOptions, overlap
+
+    options = OverlapOptions(
+        trace_dir=trace_dir,
+        a=a,
+        b=b,
+        interval=interval,
+        by=by.value if by is not None else None,
+        rounds=rounds,
+        scheduler=scheduler,
+        manifest=_manifest(manifest, load_config(Path())),
+        output=output.value,
+        quiet=quiet,
+    )
+    return overlap(options)
 
 
 @app.command("doctor", short_help="Say whether tracing works here.")

@@ -6,6 +6,9 @@ import contextlib
 import os
 from pathlib import Path
 
+from dfannotate.cli.show import UserError
+from dfannotate.manifest import Manifest, load
+
 ROOT_MARKS = ("pyproject.toml", ".git")
 FOLDER = ".dfannotate"
 MANIFEST_NAME = "manifest.json"
@@ -35,3 +38,16 @@ def state_folder(root: Path) -> Path:
     with contextlib.suppress(FileExistsError), open(folder / ".gitignore", "x", encoding="ascii") as stream:
         stream.write(IGNORE_TEXT)
     return folder
+
+
+def known_manifest(path: Path | None) -> Manifest | None:
+    """The manifest at ``path``; for None that of the project around the current folder, if it has one.
+
+    Raises ``UserError`` where there is none at ``path``, and ``ManifestError`` where it cannot be read."""
+    if path is None:
+        path = project_root(Path.cwd()) / FOLDER / MANIFEST_NAME
+        if not path.exists():
+            return None
+    elif not path.exists():
+        raise UserError(f"{path}: no such manifest; `dfannotate apply` writes one")
+    return load(path)

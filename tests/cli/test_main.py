@@ -15,13 +15,14 @@ import pytest
 from dfannotate import __version__
 from dfannotate.cli.config import Config
 from dfannotate.cli.main import main
+from dfannotate.cli.overlap import OverlapOptions
 from dfannotate.cli.show import UserError
 from dfannotate.manifest import ManifestError
 
 WriteTree = Callable[[Mapping[str, str | bytes]], Path]
 RunCli = Callable[..., Any]
 
-COMMANDS = ("apply", "revert", "run", "verify", "doctor", "demo")
+COMMANDS = ("apply", "revert", "run", "verify", "overlap", "doctor", "demo")
 
 
 class Recorder:
@@ -47,7 +48,7 @@ class Recorder:
 def recorded(monkeypatch: pytest.MonkeyPatch) -> Recorder:
     """One recorder in the place of every command's implementation. Only these are replaced: the options classes and
     everything in front of them are the real ones."""
-    from dfannotate.cli import apply, demo, doctor, revert, traced, verify
+    from dfannotate.cli import apply, demo, doctor, overlap, revert, traced, verify
 
     recorder = Recorder()
     places: list[tuple[ModuleType, str]] = [
@@ -55,6 +56,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> Recorder:
         (revert, "revert"),
         (traced, "run"),
         (verify, "verify"),
+        (overlap, "overlap"),
         (doctor, "doctor"),
         (demo, "demo"),
     ]
@@ -185,15 +187,34 @@ def test_run(recorded: Recorder, run_cli: RunCli, line: str, command: list[str],
 
 
 @pytest.mark.usefixtures("here")
-def test_verify_doctor_demo(recorded: Recorder, run_cli: RunCli) -> None:
+def test_verify_overlap_doctor_demo(recorded: Recorder, run_cli: RunCli) -> None:
     run_cli(
-        *["verify", "t", "--manifest", "m", "--expect", "train:step=3", "--expect", "io:read=>=1", "--format", "json"]
+        *["verify", "t", "--manifest", "m", "--expect", "train:step=3", "--expect", "io:read=>=1", "--format", "json"],
+        *["--workers", "4", "--overlap", "IO:COMPUTE", "--min-overlap", "80", "--scheduler", "tcp://h:1"],
     )
-    expect = ("train:step=3", "io:read=>=1")
     assert recorded.call() == (
         (Path("t"),),
-        {"manifest": Path("m"), "expect": expect, "output": "json", "quiet": False},
+        {
+            "manifest": Path("m"),
+            "expect": ("train:step=3", "io:read=>=1"),
+            "workers": 4,
+            "overlap": "IO:COMPUTE",
+            "min_overlap": 80.0,
+            "scheduler": "tcp://h:1",
+            "output": "json",
+            "quiet": False,
+        },
     )
+    run_cli("overlap", "t", "--a", "IO:read*,IO:open", "--b", "COMPUTE")
+    assert recorded.call() == ((OverlapOptions(Path("t"), "IO:read*,IO:open", "COMPUTE"),), {})
+    run_cli(
+        *["overlap", "t", "--a", "A", "--b", "B", "--interval", "max", "--by", "round", "--round", "APP:epoch"],
+        *["--scheduler", "tcp://h:1", "--manifest", "m", "--format", "json", "--quiet"],
+    )
+    options = OverlapOptions(
+        Path("t"), "A", "B", "max", "round", "APP:epoch", "tcp://h:1", Path("m"), output="json", quiet=True
+    )
+    assert recorded.call() == ((options,), {})
     run_cli("doctor", "--format", "json", "--quiet")
     assert recorded.call() == ((), {"output": "json", "quiet": True})
     run_cli("demo", "--keep", "d")
