@@ -18,11 +18,14 @@ class Finalized(Check):
 
     def run(self, traces: Traces, manifest: Manifest | None, expectations: Sequence[Expectation]) -> Outcome:
         processes = traces.processes
+        starts = any(process.trace.starts for process in processes)
+        ends = any(process.trace.ends for process in processes)
         open_ended = [process for process in processes if not process.trace.finalized]
-        bare = [process for process in open_ended if _writes_no_end(process, processes)]
-        direct = [process for process in open_ended if process not in bare and _unbuffered(process.trace)]
-        lost = [process for process in open_ended if process not in bare and process not in direct]
-        headless = [process for process in processes if _lost_its_start(process, processes)]
+        bare = [process for process in open_ended if _writes_no_end(process, starts or ends)]
+        written = [process for process in open_ended if not _writes_no_end(process, starts or ends)]
+        direct = [process for process in written if _unbuffered(process.trace)]
+        lost = [process for process in written if not _unbuffered(process.trace)]
+        headless = [process for process in processes if _lost_its_start(process, starts)]
         short = [
             (process, declared - _numbered(process.trace))
             for process in processes
@@ -73,19 +76,17 @@ class Finalized(Check):
         return Outcome(self.id, "pass", f"every process ({len(processes)}) finalized its trace", details)
 
 
-def _writes_no_end(process: Process, processes: Sequence[Process]) -> bool:
+def _writes_no_end(process: Process, any_written: bool) -> bool:
     """Of a generation, or from a tool, that writes no start and end records anywhere."""
-    if process.trace.bare:
-        return True
-    return bool(process.trace.events) and not any(other.trace.starts or other.trace.ends for other in processes)
+    return process.trace.bare or (bool(process.trace.events) and not any_written)
 
 
-def _lost_its_start(process: Process, processes: Sequence[Process]) -> bool:
+def _lost_its_start(process: Process, any_written: bool) -> bool:
     """It has records, and none of its start, in a run whose processes write one."""
     trace = process.trace
     if trace.starts or trace.bare or not process.recorded:
         return False
-    return bool(trace.ends) or any(other.trace.starts for other in processes)
+    return bool(trace.ends) or any_written
 
 
 def _unbuffered(trace: ProcessTrace) -> bool:
