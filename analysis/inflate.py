@@ -24,6 +24,9 @@ _READ = 1 << 16
 _INFLATED = 1 << 18
 _SMALL = 1 << 12
 _RESYNCS = 100
+_FALSE_STARTS = 10_000
+"""Places that look like the beginning of a member and are none, after which no more are looked at: chance makes one in
+16 MiB, so more are no accident."""
 _LINE_STARTS = b"{[]\r\n"
 
 
@@ -61,6 +64,7 @@ class Members:
         self.whole = 0
         self._stream = stream
         self._report = report
+        self._false_starts = 0
 
     def blocks(self) -> Iterator[bytes]:
         """The uncompressed bytes, at most 256 KiB at a time; a newline stands for each broken place."""
@@ -165,6 +169,9 @@ class Members:
             while found >= 0:
                 if self._begins_member(position + found):
                     return position + found
+                self._false_starts += 1
+                if self._false_starts > _FALSE_STARTS:
+                    return None
                 found = window.find(MAGIC, found + 1)
             kept = len(MAGIC) - 1
             position += len(window) - kept
