@@ -22,7 +22,7 @@ SUFFIX = ".counts"
 FAILURE_SUFFIX = ".failed"
 VERSION = 1
 
-HEAD = 4096
+HEAD = 1024
 WORDS = 8
 STATE, FLAGS = 0, 1
 """Which word is which."""

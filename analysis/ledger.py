@@ -7,8 +7,8 @@ their parent and under its pid; their calls are held against it.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from dfannotate.analysis.audit import NOT_STARTED, Audit, AuditProcess, AuditSite, SiteCalls
@@ -48,7 +48,7 @@ class Ledger:
     balances: tuple[Balance, ...]
     without_trace: tuple[AuditProcess, ...]
     not_counted: tuple[Process, ...]
-    """Processes of the trace that have events of annotated functions and no counts."""
+    """Processes of the trace that have no counts."""
 
     @property
     def lost(self) -> tuple[Balance, ...]:
@@ -63,48 +63,57 @@ def balance(traces: Traces, audit: Audit) -> Ledger:
     """Hold the trace of a run against its audit."""
     keys = audit.events()
     traced = _Traced(traces, audit)
-    must: dict[int, dict[Key, int]] = defaultdict(lambda: defaultdict(int))
-    may: dict[int, dict[Key, int]] = defaultdict(lambda: defaultdict(int))
-    functions: dict[tuple[int, Key], set[str]] = defaultdict(set)
-    first: dict[int, AuditProcess] = {}
-    without_trace: dict[int, AuditProcess] = {}
+    accounts: dict[_Identity, _Account] = {}
+    without_trace: dict[_Identity, AuditProcess] = {}
     for process in audit.processes:
-        of_trace = traced.holder(process)
-        group = process.pid if of_trace is None else of_trace
-        first.setdefault(group, process)
+        holder = traced.holder(process)
+        account = accounts.setdefault(holder or (process.host, process.pid), _Account(process))
         for index, calls in process.calls.items():
             site = audit.sites[index]
             if site.key not in keys:
                 continue
             certain, possible = _events_of(site, calls, process)
-            must[group][site.key] += certain
-            may[group][site.key] += possible
-            functions[group, site.key].add(site.function)
-            if certain and of_trace is None:
-                without_trace[process.pid] = process
+            account.must[site.key] += certain
+            account.may[site.key] += possible
+            account.functions[site.key].add(site.function)
+            if certain and holder is None:
+                without_trace[process.host, process.pid] = process
     balances = []
-    for group, process in first.items():
-        seen = traced.events(group, keys)
-        for key in sorted({*must[group], *seen}):
-            lost = must[group][key] > seen.get(key, 0)
+    for identity, account in accounts.items():
+        seen = traced.events(identity, keys)
+        for key in sorted({*account.must, *seen}):
+            lost = account.must[key] > seen[key]
             balances.append(
                 Balance(
-                    pid=group,
-                    host=process.host,
+                    pid=identity[1],
+                    host=identity[0],
                     key=key,
-                    functions=tuple(sorted(functions[group, key])),
-                    must=must[group][key],
-                    may=may[group][key],
-                    events=seen.get(key, 0),
-                    reason=_reason(process, traced.of(group), sum(must[group].values())) if lost else "",
+                    functions=tuple(sorted(account.functions[key])),
+                    must=account.must[key],
+                    may=account.may[key],
+                    events=seen[key],
+                    reason=_reason(account.process, traced.of(identity), account.must.total()) if lost else "",
                 )
             )
+    counted = {process.pid for process in audit.processes}
     not_counted = tuple(
-        one
-        for one in traces.processes
-        if one.trace.pid is not None and one.trace.pid not in first and any(key in keys for key in one.trace.events)
+        one for one in traces.processes if one.recorded and one.trace.pid is not None and one.trace.pid not in counted
     )
     return Ledger(tuple(balances), tuple(without_trace.values()), not_counted)
+
+
+_Identity = tuple[str, int]
+"""Host and pid."""
+
+
+class _Account:
+    """What the processes that write into one file must have left there; ``process`` is the first of them."""
+
+    def __init__(self, process: AuditProcess) -> None:
+        self.process = process
+        self.must: Counter[Key] = Counter()
+        self.may: Counter[Key] = Counter()
+        self.functions: dict[Key, set[str]] = defaultdict(set)
 
 
 def _events_of(site: AuditSite, calls: SiteCalls, process: AuditProcess) -> tuple[int, int]:
@@ -135,35 +144,34 @@ class _Traced:
         for process in traces.processes:
             if process.trace.pid is not None:
                 self._by_pid[process.trace.pid].append(process)
-        self._parents = {one.pid: one.ppid for one in audit.processes if one.forked}
+        self._parents = {(one.host, one.pid): (one.host, one.ppid) for one in audit.processes if one.forked}
 
-    def of(self, pid: int) -> list[Process]:
-        return self._by_pid.get(pid, [])
+    def of(self, identity: _Identity) -> list[Process]:
+        """What the trace has of a process. A trace may lack its host; the pid must do, then."""
+        host, pid = identity
+        return [one for one in self._by_pid.get(pid, ()) if one.trace.host is None or one.trace.host == host]
 
-    def holder(self, process: AuditProcess) -> int | None:
-        """The pid under which the events of a process stand: its own, or that of the nearest forebear whose file its
-        children write into."""
-        if any(_same_host(one, process) and (one.recorded or not one.file.empty) for one in self.of(process.pid)):
-            return process.pid
-        pid: int | None = process.pid
+    def holder(self, process: AuditProcess) -> _Identity | None:
+        """Under whom the events of a process stand: itself, or the nearest forebear whose children write into its
+        file. None where there is neither."""
+        identity: _Identity | None = (process.host, process.pid)
+        if any(one.recorded or not one.file.empty for one in self.of((process.host, process.pid))):
+            return identity
         for _ in range(len(self._parents)):
-            pid = self._parents.get(pid) if pid is not None else None
-            if pid is None:
+            identity = self._parents.get(identity) if identity is not None else None
+            if identity is None:
                 break
-            if any(writes_for_children(one.trace) for one in self.of(pid)):
-                return pid
+            if any(writes_for_children(one.trace) for one in self.of(identity)):
+                return identity
         return None
 
-    def events(self, pid: int, keys: Iterable[Key]) -> dict[Key, int]:
-        found: dict[Key, int] = defaultdict(int)
-        for process in self.of(pid):
+    def events(self, identity: _Identity, keys: Collection[Key]) -> Counter[Key]:
+        found: Counter[Key] = Counter()
+        for process in self.of(identity):
             for key, tally in process.trace.events.items():
-                found[key] += tally.calls
-        return {key: found[key] for key in keys if found.get(key)}
-
-
-def _same_host(process: Process, counted: AuditProcess) -> bool:
-    return process.trace.host is None or process.trace.host == counted.host
+                if key in keys:
+                    found[key] += tally.calls
+        return found
 
 
 def _reason(process: AuditProcess, traced: list[Process], calls: int) -> str:

@@ -135,6 +135,9 @@ def run(
         return NOT_DONE
 
     environ = {**traced_environment(folder, os.environ), **counters}
+    if plan is not None and ENV_DATA_DIR not in os.environ:
+        # Or the files of the counters would count among those that the program touches.
+        environ[ENV_DATA_DIR] = str(folder.absolute() / PREFIX)
     if not quiet:
         for name in (ENV_ENABLE, ENV_LOG_FILE, ENV_DATA_DIR, ENV_METADATA):
             if name in os.environ:

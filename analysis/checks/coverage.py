@@ -113,7 +113,7 @@ def _reason(key: Key, audit: Audit, lost: Sequence[Balance], counted: bool) -> _
         phases.update({phase: calls.total(phase) for phase in PHASES})
         returned.update(calls.returned)
     if not phases.total():
-        return _Reason("never called", "pass")
+        return _Reason("never called, or stopped before its end", "pass")
     if phases["traced"]:
         if not returned["traced"]:
             return _Reason("raised every time", "pass")

@@ -67,7 +67,12 @@ class Workers(Check):
             seen += f", {guests} of them inside their parent's file (so did this generation of the tracer)"
         if expected is not None:
             return Outcome(self.id, "pass", f"{seen}, as expected (--workers)", details)
-        if ledger is not None and traces.audit and traces.audit.processes and not ledger.not_counted:
+        counted = ledger is not None and traces.audit is not None and bool(traces.audit.processes)
+        if counted and ledger and ledger.not_counted:
+            strange = _some([process.label for process in ledger.not_counted])
+            reason = f"{strange} left a trace and no counts: of another run, or started as python -I or -E?"
+            return Outcome(self.id, "warn", f"{seen}; {reason}", details)
+        if counted:
             return Outcome(self.id, "pass", f"{seen}; by the audit no other process called a traced function", details)
         started = {child for process in traces.processes for child in (*process.trace.forked, *process.trace.spawned)}
         if there and all(process.trace.pid in started for process in there):

@@ -79,7 +79,7 @@ def _install(folder: str) -> None:
             "pid": owner,
             "ppid": os.getppid(),
             "host": host,
-            "command": command[:300],
+            "command": command[:100],
             "forked": forked,
             "enabled": os.environ.get(tracer["variable"]) == tracer["value"],
             "byteorder": sys.byteorder,
@@ -163,6 +163,11 @@ def _install(folder: str) -> None:
                 known = instructions[id(code)] = (code, code.co_code)
             return dis.opname[known[1][frame.f_lasti]]
 
+        def is_suspended(frame: FrameType, last: str) -> bool:
+            # Up to Python 3.10 a frame that awaits stands in front of the instruction by which it does.
+            following = instructions[id(frame.f_code)][1][frame.f_lasti + 2 : frame.f_lasti + 3]
+            return last in suspended or (bool(following) and dis.opname[following[0]] == "YIELD_FROM")
+
         def on_event(frame: FrameType, event: str, argument: Any) -> None:
             if event == "return":
                 code = frame.f_code
@@ -183,7 +188,7 @@ def _install(folder: str) -> None:
                     count(site, 0, frame)
                     return
                 last = operation(frame)
-                if code.co_flags & suspendable and last in suspended:
+                if code.co_flags & suspendable and is_suspended(frame, last):
                     return
                 count(site, 0 if last in ("RETURN_VALUE", "RETURN_CONST") else 1, frame)
             elif event == "call":
