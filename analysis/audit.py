@@ -36,8 +36,9 @@ Phase = Literal["importing", "before", "traced", "after"]
 PHASES: tuple[Phase, ...] = ("importing", "before", "traced", "after")
 """When a call ended: before tracing started, while a module was being imported or otherwise; while the process was
 traced; after it finalized its trace."""
-ENDS = 2 * len(PHASES)
-"""Words of a site: phase by phase, first the calls that returned, then those that raised."""
+ENDS = 2 * len(PHASES) + 1
+"""Words of a site: phase by phase, first the calls that returned, then those that raised; and last the calls out of
+which an exception came through the tracer's own decorator."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,13 @@ class SiteCalls:
 
     returned: Mapping[Phase, int]
     raised: Mapping[Phase, int]
+    broken: int = 0
+    """Calls out of which an exception came through the tracer's decorator, the function's own among them."""
+
+    @property
+    def refused(self) -> int:
+        """Calls whose arguments the tracer refused: it raised itself, before the function ran or when it had."""
+        return max(0, self.broken - sum(self.raised.values()))
 
     def total(self, *phases: Phase) -> int:
         """All calls that ended in these phases, by default in any."""
@@ -137,6 +145,8 @@ def read_audit(trace_dir: Path) -> Audit | None:
     if not folder.is_dir():
         return None
     try:
+        if (folder / PLAN).exists() and not (folder / PLAN).is_file():
+            raise ValueError("not a regular file")
         sites = _sites((folder / PLAN).read_bytes())
     except OSError as error:
         return Audit((), (), (f"{FOLDER}/{PLAN} cannot be read ({error.strerror})",))
@@ -145,7 +155,9 @@ def read_audit(trace_dir: Path) -> Audit | None:
     processes = []
     problems = []
     for path in sorted(folder.iterdir()):
-        if path.name.endswith(FAILURE_SUFFIX):
+        if path.name.endswith((SUFFIX, FAILURE_SUFFIX)) and not path.is_file():
+            problems.append(f"{FOLDER}/{path.name} is not a regular file")
+        elif path.name.endswith(FAILURE_SUFFIX):
             problems.append(_failure(path))
         elif path.name.endswith(SUFFIX):
             try:
@@ -172,9 +184,8 @@ def _process(data: bytes, sites: int) -> AuditProcess:
     for site in range(sites):
         ends = words[WORDS + ENDS * site : WORDS + ENDS * (site + 1)]
         if any(ends):
-            calls[site] = SiteCalls(
-                dict(zip(PHASES, ends[::2], strict=True)), dict(zip(PHASES, ends[1::2], strict=True))
-            )
+            returned, raised = (dict(zip(PHASES, ends[way : ENDS - 1 : 2], strict=True)) for way in (0, 1))
+            calls[site] = SiteCalls(returned, raised, ends[-1])
     return AuditProcess(
         pid=int(head["pid"]),
         ppid=int(head["ppid"]),

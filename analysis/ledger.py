@@ -190,4 +190,4 @@ def _reason(process: AuditProcess, traced: list[Process], calls: int) -> str:
         return f"{files[0].name} has lines that are not records"
     if not any(one.trace.finalized for one in traced):
         return "it was killed, or ended without finalize"
-    return "the tracer wrote no event for them: arguments that it refuses (their names or values), or records taken out"
+    return "its trace is whole without them: the tracer refused what they were to say, or records were taken out"

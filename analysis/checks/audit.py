@@ -11,6 +11,7 @@ from dfannotate.analysis.audit import DISTURBED, THREADED, Audit, Phase
 from dfannotate.analysis.ledger import Balance, Ledger, balance
 from dfannotate.analysis.traces import Traces
 from dfannotate.manifest import Manifest
+from dfannotate.vocabulary import HAZARDOUS_NAMES, LOG_STATIC
 
 
 class Audited(Check):
@@ -32,6 +33,7 @@ class Audited(Check):
         ledger = balance(traces, audit)
         calls = sum(one.must for one in ledger.balances)
         lost = ledger.lost
+        refused = _refused(audit)
         doubts = _doubts(audit, ledger)
         untraced = _calls_in(audit, "importing") + _calls_in(audit, "before")
         late = _calls_in(audit, "after")
@@ -41,6 +43,7 @@ class Audited(Check):
             "events_lost": sum(one.lost for one in lost),
             "lost": [_evidence(one, one.lost) for one in lost],
             "in_excess": [_evidence(one, one.excess) for one in ledger.excess],
+            "refused": refused,
             "raised": _by_function(audit, raised=True),
             "before_start": _by_function(audit, "importing", "before"),
             "after_finalize": _by_function(audit, "after"),
@@ -53,8 +56,15 @@ class Audited(Check):
             remarks.append(f"{untraced} more calls ended before tracing started in their process, and left none")
         if late:
             remarks.append(f"{late} calls ended after their process had finalized its trace, and left none")
-        if lost:
-            return Outcome(self.id, "fail", "; ".join([_losses(lost), *doubts, *remarks]), details)
+        faults = [_losses(lost)] if lost else []
+        if refused:
+            shown = ", ".join(f"{one['calls']} of {one['function']} ({one['place']})" for one in refused[:5])
+            faults.append(
+                f"the tracer refused the arguments of calls and raised in their place: {shown}; it converts what is"
+                f" called {', '.join(sorted(HAZARDOUS_NAMES))}, decorate them with {LOG_STATIC} (dfannotate apply does)"
+            )
+        if faults:
+            return Outcome(self.id, "fail", "; ".join([*faults, *doubts, *remarks]), details)
         if ledger.excess:
             first = ledger.excess[0]
             doubts.insert(
@@ -63,7 +73,8 @@ class Audited(Check):
                 " counted, so something besides the annotated function logs them, or records stand twice, or calls in"
                 " threads that are not Python's own were missed",
             )
-        where = f"{calls} calls in {len(audit.processes)} processes"
+        count = len(audit.processes)
+        where = f"{calls} calls in {count} process{'' if count == 1 else 'es'}"
         if doubts:
             status: Status = "warn" if ledger.excess else "skip"
             return Outcome(self.id, status, "; ".join([f"not proven: {doubts[0]}", *doubts[1:], *remarks]), details)
@@ -117,6 +128,16 @@ def _by_function(audit: Audit, *phases: Phase, raised: bool = False) -> list[dic
         {"function": audit.sites[index].function, "place": audit.sites[index].place, "calls": count}
         for index, count in sorted(found.items())
         if count
+    ]
+
+
+def _refused(audit: Audit) -> list[dict[str, Any]]:
+    found: Counter[int] = Counter()
+    for process in audit.processes:
+        found.update({index: calls.refused for index, calls in process.calls.items() if calls.refused})
+    return [
+        {"function": audit.sites[index].function, "place": audit.sites[index].place, "calls": count}
+        for index, count in sorted(found.items())
     ]
 
 

@@ -104,6 +104,9 @@ def _reasons(silent: Iterable[Key], traces: Traces, because: str) -> dict[Key, _
 def _reason(key: Key, audit: Audit, lost: Sequence[Balance], counted: bool) -> _Reason:
     if not counted:
         return _Reason("its calls were not counted", "warn")
+    refused = sum(calls.refused for _, _, calls in audit.calls(key))
+    if refused:
+        return _Reason(f"the tracer refused the arguments of {refused} calls, and raised in their place", "fail")
     if lost:
         where = ", ".join(f"process {one.pid}: {one.reason}" for one in lost[:2])
         return _Reason(f"called {sum(one.must for one in lost)} times, and every event is lost ({where})", "fail")

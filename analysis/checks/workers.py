@@ -8,6 +8,7 @@ answer is open.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -51,7 +52,7 @@ class Workers(Check):
                 f" taken away, or fewer than {MINIMUM_EVENTS} events each: then finalize deletes the file)"
             )
         if expected is not None and found != expected:
-            faults.append(f"{found} worker processes left a trace, {expected} are expected (--workers)" + _hint(found))
+            faults.append(f"{_workers(found)} left a trace, {expected} are expected (--workers)" + _hint(found))
         details: dict[str, Any] = {
             "workers": [_evidence(process) for process in there],
             "in_their_parents_file": guests,
@@ -62,7 +63,7 @@ class Workers(Check):
         }
         if faults:
             return Outcome(self.id, "fail", "; ".join(faults), details)
-        seen = f"{found} worker processes left a trace"
+        seen = f"{_workers(found)} left a trace"
         if guests:
             seen += f", {guests} of them inside their parent's file (so did this generation of the tracer)"
         if expected is not None:
@@ -104,11 +105,10 @@ def _without_trace(ledger: Ledger | None, empty: Sequence[Process]) -> list[tupl
     if ledger is None:
         return []
     known = {process.trace.pid for process in empty}
-    return [
-        (process, sum(one.must for one in ledger.balances if one.pid == process.pid))
-        for process in ledger.without_trace
-        if process.pid not in known
-    ]
+    calls: Counter[tuple[str, int]] = Counter()
+    for one in ledger.balances:
+        calls[one.host, one.pid] += one.must
+    return [(process, calls[process.host, process.pid]) for process in ledger.without_trace if process.pid not in known]
 
 
 def _absent(traces: Traces, ledger: Ledger | None) -> list[int]:
@@ -120,6 +120,10 @@ def _absent(traces: Traces, ledger: Ledger | None) -> list[int]:
     with_calls = {process.pid for process in ledger.without_trace}
     spawned = {child for process in traces.processes for child in process.trace.spawned}
     return [pid for pid in absent if pid not in with_calls and pid not in counted and pid in spawned]
+
+
+def _workers(count: int) -> str:
+    return f"{count or 'no'} worker process{'' if count == 1 else 'es'}"
 
 
 def _kind(process: AuditProcess) -> str:

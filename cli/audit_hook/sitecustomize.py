@@ -112,6 +112,18 @@ def _install(folder: str) -> None:
         word = first_word + site * ends + phase * 2 + raised
         words[word] += 1
 
+    def count_broken(frame: FrameType) -> None:
+        # An exception comes out of a function of the tracer's: a decorator's, if it holds a function that is counted.
+        for name in frame.f_code.co_freevars:
+            code = getattr(frame.f_locals.get(name), "__code__", None)
+            sites = resolved.get(code.co_filename) or resolve(code.co_filename) if code is not None else None
+            site = sites.get((code.co_firstlineno, code.co_name)) if sites else None
+            if site is not None:
+                if getpid() != owner:
+                    begin(True)
+                word = first_word + (site + 1) * ends - 1
+                words[word] += 1
+
     def in_import(frame: FrameType | None) -> bool:
         while frame is not None:
             if frame.f_code.co_name == "<module>" and frame.f_globals.get("__name__") != "__main__":
@@ -177,7 +189,13 @@ def _install(folder: str) -> None:
                 if sites is None:
                     return
                 if sites is the_tracers:
-                    if code.co_name == tracer["initialize"] and operation(frame).startswith("RETURN"):
+                    if argument is None:
+                        returned = operation(frame).startswith("RETURN")
+                        if code.co_name == tracer["initialize"] and returned:
+                            advance(started)
+                        if code.co_freevars and not returned:
+                            count_broken(frame)
+                    elif code.co_name == tracer["initialize"]:
                         advance(started)
                     return
                 site = sites.get((code.co_firstlineno, code.co_name))
@@ -251,7 +269,10 @@ def _install(folder: str) -> None:
 
         def on_unwind(code: CodeType, offset: int, error: BaseException) -> None:
             sites = sites_of(code)
-            if sites:
+            if sites is the_tracers:
+                if code.co_freevars:
+                    count_broken(sys._getframe(1))
+            elif sites:
                 site = sites.get((code.co_firstlineno, code.co_name))
                 if site is not None:
                     count(site, 1, sys._getframe(1))
