@@ -294,7 +294,7 @@ class Cluster(Schedule):
             submit(steps.events, future, pure=False): portion for future, portion in zip(level, portions, strict=True)
         }
         del heads
-        for future, events in completed(list(sizes), with_results=True):
+        for future, events in completed(list(sizes), loop=self._client.loop, with_results=True):
             portion = sizes[future]
             count.add(len(portion), sum(files[index].size for index in portion), events)
         merged: Head = self._tree(level, steps.merge).result()
