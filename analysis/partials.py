@@ -22,7 +22,7 @@ import numpy as np
 from dfannotate.analysis.intervals import NONE, Array, Durations, Runs, durations_of, merge_durations, union
 from dfannotate.analysis.patterns import Patterns
 from dfannotate.analysis.processes import assign
-from dfannotate.analysis.reader import Event, arguments, find_files, summarize
+from dfannotate.analysis.reader import Event, arguments, list_files, summarize
 from dfannotate.analysis.schedule import File, Schedule, Steps, Watch
 from dfannotate.analysis.traces import DEFAULT_UNIT, FileSummary, ProcessTrace, TraceError, Traces
 from dfannotate.vocabulary import TRACE, TRACE_UNITS
@@ -127,7 +127,7 @@ class Partial:
 
     @property
     def events(self) -> int:
-        return sum(process.count for file in self.files for process in file.processes)
+        return sum(file.events for file in self.files)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,24 +142,13 @@ def gather(path: Path, schedule: Schedule, request: Request, watch: Watch | None
     """Read every trace file of a folder (or one file) once, wherever ``schedule`` says; the contributions stay there.
 
     Raises ``TraceError`` where there is no trace at all, and ``ScheduleError`` where the schedule fails."""
-    paths = find_files(path)
-    base = path if path.is_dir() else path.parent
-    files = [
-        File(found, found.relative_to(base).as_posix(), _size(found), number) for number, found in enumerate(paths)
-    ]
+    files = list_files(path)
     if request.a is not None:
         scratch = schedule.scratch(files)
         request = Request(request.a, request.b, request.by_round, request.rounds, scratch)
     steps = Steps(partial(contribute, request=request), head_of, merge, _events_of)
     merged = schedule.gather(steps, files, watch)
     return Traces(path, merged.files, assign(merged.files)), merged
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
 
 
 def contribute(file: File, request: Request) -> Contribution:

@@ -19,12 +19,9 @@ from __future__ import annotations
 import io
 import json
 import os
-import signal
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -34,6 +31,7 @@ from isal import isal_zlib
 
 from dfannotate.analysis.inflate import MAGIC, Members
 from dfannotate.analysis.processes import assign, pid_in_name
+from dfannotate.analysis.schedule import File, Here, Steps, Watch
 from dfannotate.analysis.traces import (
     DEFAULT_UNIT,
     MICROSECONDS,
@@ -83,7 +81,6 @@ _RATIO_WITHOUT_RECORDS = 100
 """What a gzip bomb is: a stretch of text so much longer than what it is packed in. Every record of a trace has a time
 of its own, which takes some bytes, and lines are at most 16 KiB: packed as well as can be, that makes 650."""
 _BRACKETS = b"[], \t\r\n"
-_WORTH_A_POOL = 8 << 20
 _SPAWN_COMMAND = "spawn_main"
 """In the command line with which multiprocessing starts a worker by spawn."""
 
@@ -168,27 +165,24 @@ def _walk(top: Path, unreadable: list[OSError]) -> Iterator[Path]:
             unreadable.append(error)
 
 
-def open_traces(path: Path, *, jobs: int | None = None, progress: Callable[[int, int], None] | None = None) -> Traces:
+def open_traces(path: Path, *, jobs: int | None = None, watch: Watch | None = None) -> Traces:
     """Read every trace file of a folder (or one file) once.
 
-    ``jobs`` is the number of processes, by default one a core; few or small files are read in this one. ``progress``
-    is called after each file with the number of files read and of all. A file that cannot be read is a ``Problem`` of
-    that file. Raises ``TraceError`` where there is no trace at all."""
-    paths = find_files(path)
+    ``jobs`` is the number of processes, by default one a core; few or small files are read in this one. ``watch`` is
+    told after each file how far the reading has come. A file that cannot be read is a ``Problem`` of that file. Raises
+    ``TraceError`` where there is no trace at all."""
+    with Here(jobs) as here:
+        files = here.gather(Steps(_summarize_file, _alone, _sorted_files, _events_of), list_files(path), watch)
+    return Traces(path, files, assign(files))
+
+
+def list_files(path: Path) -> list[File]:
+    """What ``find_files`` finds, each named relative to the folder, with its length."""
     base = path if path.is_dir() else path.parent
-    names = [file.relative_to(base).as_posix() for file in paths]
-    if jobs is None:
-        jobs = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    jobs = min(jobs, len(paths))
-    if jobs > 1 and sum(_size(file) for file in paths) >= _WORTH_A_POOL:
-        files = _summarize_parallel(paths, names, jobs, progress)
-    else:
-        files = []
-        for file, name in zip(paths, names, strict=True):
-            files.append(summarize(file, name))
-            if progress:
-                progress(len(files), len(paths))
-    return Traces(path, tuple(files), assign(files))
+    return [
+        File(found, found.relative_to(base).as_posix(), _size(found), number)
+        for number, found in enumerate(find_files(path))
+    ]
 
 
 def _size(path: Path) -> int:
@@ -198,27 +192,20 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _summarize_parallel(
-    paths: tuple[Path, ...], names: list[str], jobs: int, progress: Callable[[int, int], None] | None
-) -> list[FileSummary]:
-    done: dict[int, FileSummary] = {}
-    try:
-        with ProcessPoolExecutor(jobs, initializer=_die_of_interrupts) as pool:
-            # the largest first, so that none is left alone at the end
-            order = sorted(range(len(paths)), key=lambda index: -_size(paths[index]))
-            futures = {pool.submit(summarize, paths[index], names[index]): index for index in order}
-            for future in as_completed(futures):
-                done[futures[future]] = future.result()
-                if progress:
-                    progress(len(done), len(paths))
-    except BrokenProcessPool:
-        pass  # a reading process was killed; what it had in hand is read here
-    return [done[index] if index in done else summarize(paths[index], names[index]) for index in range(len(paths))]
+def _summarize_file(file: File) -> FileSummary:
+    return summarize(file.path, file.name)
 
 
-def _die_of_interrupts() -> None:
-    """An interrupt from the keyboard reaches every process; only the first is to say something about it."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+def _alone(summary: FileSummary) -> tuple[FileSummary, ...]:
+    return (summary,)
+
+
+def _sorted_files(several: Sequence[tuple[FileSummary, ...]]) -> tuple[FileSummary, ...]:
+    return tuple(sorted((file for files in several for file in files), key=lambda file: file.name))
+
+
+def _events_of(files: Sequence[FileSummary]) -> int:
+    return sum(file.events for file in files)
 
 
 def summarize(

@@ -146,6 +146,11 @@ class FileSummary:
     """``repeated_lines`` is an estimate from a sample (the file has more events than are remembered)."""
 
     @property
+    def events(self) -> int:
+        """Calls that the records of all processes stand for, as they stand."""
+        return sum(process.count for process in self.processes)
+
+    @property
     def empty(self) -> bool:
         return self.size == 0 and not self.problems
 

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfannotate.analysis import reader
+from dfannotate.analysis import reader, schedule
 from dfannotate.analysis.reader import events, find_files, open_traces, summarize
 from dfannotate.analysis.traces import FileSummary, TraceError
 
@@ -401,11 +401,11 @@ def test_no_trace_is_an_error_that_says_what_to_do(tmp_path: Path, name: str) ->
 
 
 def test_processes_give_the_same_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "_WORTH_A_POOL", 0)
+    monkeypatch.setattr(schedule, "_WORTH_A_POOL", 0)
     for number in range(5):
         (tmp_path / f"{number}.pfw.gz").write_bytes(gzip.compress(lines(range(1, 100 * number))))
     calls: list[tuple[int, int]] = []
-    together = open_traces(tmp_path, jobs=2, progress=lambda done, total: calls.append((done, total)))
+    together = open_traces(tmp_path, jobs=2, watch=lambda advance: calls.append((advance.files, advance.all_files)))
     assert together == open_traces(tmp_path, jobs=1)
     assert calls == [(number, 5) for number in range(1, 6)]
 
