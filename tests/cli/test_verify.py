@@ -163,7 +163,7 @@ def test_an_unreadable_file_is_told_and_the_others_are_shown(
     assert code == 2
     assert result["ok"] is False
     assert result["events"][0]["count"] == 10
-    assert "b.pfw: cannot be read" in result["checks"][0]["message"]
+    assert "b.pfw: a link to something that is not there" in result["checks"][0]["message"]
 
 
 def test_text_is_plain_outside_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
