@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from dfannotate.analysis import checks as checks_package
 from dfannotate.analysis.processes import assign
 from dfannotate.analysis.reader import open_traces
 from dfannotate.analysis.traces import BadLine, FileSummary, Problem, ProcessTrace, Tally, Traces
-from dfannotate.manifest import FileEntry, Manifest, Site
+from dfannotate.manifest import FileEntry, Manifest, ManualEvent, Site
 
 CORPUS = Path(__file__).parents[2] / "corpus" / "traces"
 CHECKS: Mapping[str, Check] = {check.id: check for check in discover()}
@@ -335,3 +336,167 @@ def test_what_is_only_estimated_does_not_pass() -> None:
     trace = replace(process(1), events={("C", "f"): Tally(count=80_000, repeated=10_000)})
     traces = run(file("a.pfw", trace, repeated_lines=10_000, repeats_sampled=True))
     assert outcome("counts", traces, None, [parse_expectation("C:f>=1")]).status == "fail"
+
+
+# --- workers ---
+
+FORK = file("run-fork.pfw", process(77, {"C:h": 3}, ppid=1))
+OTHER = file("run2-fork.pfw", process(78, {"C:h": 3}, ppid=1))
+FORKSERVER = "/usr/bin/python;-c;from multiprocessing.forkserver import main"
+
+
+def makers(*lines: int) -> Manifest:
+    sites = tuple(Site("dataloader", "main", "", "", line) for line in lines)
+    return Manifest("2.2.0", (FileEntry("app.py", "app", True, "", "", sites),))
+
+
+@pytest.mark.parametrize(
+    ("files", "expected", "known", "status", "says"),
+    [
+        pytest.param([MAIN], None, None, "skip", "speaks of workers", id="nothing-known"),
+        pytest.param([MAIN], None, makers(5, 9), "warn", "app.py:5, app.py:9", id="loaders-and-no-worker"),
+        pytest.param([MAIN], 0, makers(5), "pass", "no worker processes left a trace, as expected", id="none-expected"),
+        pytest.param([MAIN, FORK], None, None, "skip", "nothing says how many", id="one-of-how-many"),
+        pytest.param([MAIN, FORK], 1, None, "pass", "1 worker process left", id="one-expected"),
+        pytest.param([MAIN, FORK], 2, None, "fail", "2 are expected", id="one-too-few"),
+        pytest.param([MAIN, FORK, OTHER], 1, None, "fail", "each epoch", id="one-too-many"),
+        pytest.param([FORKING, FORK], None, None, "pass", "as many as the trace says", id="as-many-as-forked"),
+        pytest.param([FORKING, FORK, OTHER], None, None, "skip", "nothing says", id="more-than-known-of"),
+        pytest.param([FORKING], None, None, "fail", "child processes 77", id="child-absent"),
+        pytest.param([SPAWNING], None, None, "fail", "child processes 77", id="spawned-child-absent"),
+        pytest.param([MAIN, empty("w-fork.pfw")], None, None, "fail", "nothing but an empty file", id="empty"),
+    ],
+)
+def test_workers(
+    files: list[FileSummary], expected: int | None, known: Manifest | None, status: str, says: str
+) -> None:
+    result = outcome("workers", replace(run(*files), workers_expected=expected), known)
+    assert (result.status, says in result.message) == (status, True), result.message
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "how"),
+    [
+        pytest.param("run-0123456789abcdef-fork.pfw.gz", {"ppid": 1}, "fork", id="by-suffix"),
+        pytest.param("run-0123456789abcdef-.pfw.gz", {"ppid": 1}, "fork", id="by-empty-suffix"),
+        pytest.param("run-0123456789abcdef-app.pfw.gz", {"executable": "DEFAULT-spawn"}, "spawn", id="by-executable"),
+        pytest.param("run-0123456789abcdef-app.pfw.gz", {"ppid": 9, "command": FORKSERVER}, "forkserver", id="command"),
+        pytest.param("anything.pfw", {"ppid": 1}, "?", id="by-parent"),
+    ],
+)  # fmt: skip
+def test_workers_are_told_by_what_the_trace_says(name: str, more: dict[str, object], how: str) -> None:
+    worker_trace = replace(process(77, {"C:h": 3}), **more)  # type: ignore[arg-type]  # as each case says
+    result = outcome("workers", run(MAIN, file(name, worker_trace)))
+    (worker,) = result.details["workers"]
+    assert (worker["pid"], worker["started_by"]) == (77, how)
+
+
+# --- arguments ---
+
+
+def tallied(**more: object) -> FileSummary:
+    """A file with one kind of event, whose tally the test is about."""
+    return file("a.pfw", replace(process(1), events={("C", "add"): replace(Tally(count=9), **more)}))  # type: ignore[arg-type]
+
+
+def adding(*names: str) -> Manifest:
+    site = Site("event", "add", "add", "C", 5)
+    event = ManualEvent("add", outcome=True, ints=tuple((name, name) for name in names))
+    return Manifest("2.2.0", (FileEntry("app.py", "app", True, "", "", (site,), events=(event,)),))
+
+
+@pytest.mark.parametrize(
+    ("files", "known", "status"),
+    [
+        pytest.param([tallied(keys=("hhash", "n"))], adding("n"), "pass", id="there"),
+        pytest.param([tallied(keys=("hhash",))], adding("n"), "warn", id="one-lacking"),
+        pytest.param([tallied(bare=9)], adding("n"), "fail", id="none-though-given"),
+        pytest.param([tallied(bare=9)], adding(), "warn", id="none-though-maybe-given"),
+        pytest.param([tallied(bare=9)], None, "skip", id="no-metadata"),
+        pytest.param([tallied(bare=2, keys=("hhash",))], None, "fail", id="some-without"),
+        pytest.param([tallied(count=9, aggregated=9)], None, "skip", id="aggregated"),
+        pytest.param([file("a.pfw", process(1))], None, "skip", id="no-event"),
+        pytest.param([MAIN], adding("n"), "skip", id="none-of-those"),
+    ],
+)
+def test_arguments(files: list[FileSummary], known: Manifest | None, status: str) -> None:
+    assert outcome("arguments", run(*files), known).status == status
+
+
+# --- clock ---
+
+NOW = 1_800_000_000_000_000
+"""Microseconds since the epoch, in 2027."""
+MINUTE = 60_000_000
+
+
+def timed(pid: int, started: int = NOW, ended: int = NOW + MINUTE, **more: object) -> ProcessTrace:
+    trace = replace(process(pid, {"C:f": 1}), started=started, ended=ended, declared_units=("US",))
+    return replace(trace, **more)  # type: ignore[arg-type]  # the fields that the test is about
+
+
+def at(pid: int, first: int, longest: int = 5, category: str = "C", name: str = "f") -> ProcessTrace:
+    """A process with one event, which begins at ``first``."""
+    return timed(pid, events={(category, name): Tally(count=1, first=first, longest=longest)})
+
+
+@pytest.mark.parametrize(
+    ("traces", "status", "says"),
+    [
+        pytest.param([timed(1)], "pass", "declared by the trace", id="agree"),
+        pytest.param([timed(1, declared_units=())], "pass", "only unit of this generation", id="old-generation"),
+        pytest.param([timed(1, declared_units=("US", "NS"))], "fail", "two units", id="two-units"),
+        pytest.param([timed(1, declared_units=("DAYS",))], "fail", "unknown unit", id="unknown-unit"),
+        pytest.param([timed(1), timed(2, unit="MS", started=NOW // 1000, ended=NOW // 1000)], "fail", "different units",
+                     id="units-differ"),
+        pytest.param([timed(1), timed(2, declared_units=())], "fail", "no unit of time", id="one-without-unit"),
+        pytest.param([timed(1, started=NOW // 1000)], "fail", "years 2010 to 2100", id="in-1970"),
+        pytest.param([timed(1, unit="NS", declared_units=("NS",))], "fail", "years 2010 to 2100", id="wrong-unit"),
+        pytest.param([timed(1), timed(2, NOW + 5 * MINUTE, NOW + 6 * MINUTE, ppid=1)], "fail",
+                     "its parent 1 did not run", id="child-after-its-parent"),
+        pytest.param([timed(1), timed(2, NOW + MINUTE // 2, NOW + 9 * MINUTE, ppid=1)], "pass", "",
+                     id="child-that-outlives-its-parent"),
+        pytest.param([timed(1, ended=NOW - MINUTE)], "fail", "ends before it starts", id="set-back"),
+        pytest.param([timed(1), timed(2, NOW + 5 * MINUTE, NOW + 6 * MINUTE, host="other")], "warn",
+                     "never run at the same time", id="hosts-apart"),
+        pytest.param([timed(1), timed(2, NOW + MINUTE // 2, NOW + 6 * MINUTE, host="other")], "pass", "",
+                     id="hosts-together"),
+        pytest.param([at(1, NOW), at(2, 12, name="g")], "warn",
+                     "category C has events on the machine's clock (f) and on another (g)", id="two-clocks"),
+        pytest.param([at(1, NOW), at(2, 12, category="SIM")], "pass", "", id="a-category-each"),
+        pytest.param([at(1, 0, NOW)], "fail", "start of tracing itself", id="around-the-start"),
+        pytest.param([at(1, NOW, 2**64 - 5)], "fail", "longer than ten years", id="below-zero"),
+    ],
+)  # fmt: skip
+def test_clock(traces: list[ProcessTrace], status: str, says: str) -> None:
+    result = outcome("clock", run(*(file(f"{trace.pid}.pfw", trace) for trace in traces)))
+    assert (result.status, says in result.message) == (status, True), result.message
+
+
+def test_a_clock_that_the_manifest_says_is_simulated_is_one_though_its_times_look_real() -> None:
+    event = ManualEvent("sim", start="now", duration="1")
+    site = Site("event", "sim", "sim", "C", 5)
+    known = Manifest("2.2.0", (FileEntry("app.py", "app", True, "", "", (site,), events=(event,)),))
+    files = [file("1.pfw", at(1, NOW)), file("2.pfw", at(2, NOW, name="sim"))]
+    assert outcome("clock", run(*files)).status == "pass"
+    assert outcome("clock", run(*files), known).status == "warn"
+
+
+# --- integrity, of names and processes ---
+
+
+def test_a_tool_may_put_the_processes_of_a_run_into_one_file_under_its_own_name() -> None:
+    both = (process(1, {"C:f": 3}), process(2, {"C:f": 3}))
+    assert outcome("integrity", run(file("merged.pfw.gz", *both))).status == "pass"
+    assert outcome("integrity", run(file("run-0123456789abcdef-app.pfw.gz", *both))).status == "fail"
+
+
+def test_a_file_made_for_another_process_is_found_by_the_hash_in_its_name() -> None:
+    def named(pid: int, of: int) -> FileSummary:
+        name = hashlib.md5(f"app.py-node-{of}".encode()).digest()[::2].hex()
+        return file(f"run-{name}-app.pfw.gz", process(pid, {"C:f": 3}, executable="app.py"))
+
+    assert outcome("integrity", run(named(5000, 5000))).status == "pass"
+    result = outcome("integrity", run(named(5000, 5012)))
+    assert result.status == "fail"
+    assert "was made for process 5012, and its records are of process 5000" in result.message
