@@ -609,6 +609,7 @@ class _Process:
         self.end: dict[str, Any] = {}
         self.started: int | None = None
         self.ended: int | None = None
+        self.end_number: int | None = None
         self.numbered_metadata = False
         self.aggregated = False
         self.bare = False
@@ -756,6 +757,7 @@ class _Summary:
             if self._take(_CHILD_COST):
                 process.ends.append(event.tid)
             process.end = _kept(values)
+            process.end_number = event.id
             if event.ts is not None and (process.ended is None or event.ts > process.ended):
                 process.ended = event.ts
 
@@ -816,6 +818,9 @@ class _Summary:
         threads = {thread for thread, _, _ in process.starts}
         ends = process.ends
         declared = _integer(process.end.get(TRACE.event_count))
+        if declared is None and process.end_number and any(number == 1 for _, _, number in process.starts):
+            # Without metadata the end record claims nothing, but is numbered itself, after all that came before.
+            declared = process.end_number - 1
         # comparable where one process wrote the file and numbers its events alone
         comparable = len(process.starts) == len(ends) == 1 and not process.numbered_metadata
         return ProcessTrace(

@@ -561,6 +561,17 @@ def test_any_event_that_is_lost_is_caught_and_its_process_named(tmp_path: Path) 
             shutil.rmtree(folder)
 
 
+def test_an_event_that_is_lost_is_missed_without_metadata_too(tmp_path: Path) -> None:
+    path = next((CORPUS / "no-metadata").glob("*-app.pfw.gz"))
+    records = read(path)
+    for index, record in enumerate(records):
+        if record["ph"] == 1 and record["cat"] != "dftracer":
+            lines = [json.dumps(other) + "\n" for other in records if other is not record]
+            (tmp_path / path.name).write_bytes(gzip.compress("".join(lines).encode()))
+            found = outcomes(tmp_path, None)["finalized"]
+            assert (found.status, "1 of them cannot be read" in found.message) == ("fail", True), index
+
+
 # --- and what is good passes ------------------------------------------------------------------------------------------
 
 
