@@ -17,6 +17,8 @@ import pytest
 
 from dfannotate.cli.environment import without_tracer_variables
 from dfannotate.cli.main import main
+from dfannotate.manifest import FileEntry, Manifest, Site, save
+from dfannotate.source import digest
 
 PROGRAMS = Path(__file__).parent.parent / "corpus" / "programs"
 WITHOUT_TORCH = Path(__file__).parent / "without_torch"
@@ -173,3 +175,37 @@ def test_a_program_that_logs_before_and_after_tracing_is_told_so(
     assert [(one["function"], one["calls"]) for one in details["after_finalize"]] == [("work", 1)]
     silent = {one["event"]: one["reason"] for one in checks["coverage"]["details"]["silent"]}
     assert silent == {"fails": "raised every time", "never": "never called, or stopped before its end"}
+
+
+REFUSED = """\
+from dftracer.python import dftracer, dft_fn
+log = dftracer.initialize_log(logfile=None, data_dir=None, process_id=-1)
+x = dft_fn("C")
+@x.log
+def step_by(a, step):
+    return a
+@x.log_static
+def other(a):
+    return a
+for number in range(6):
+    other(number)
+    try:
+        step_by(1, step=number if number < 4 else (number, number))
+    except TypeError:
+        pass
+log.finalize()
+"""
+
+
+def test_calls_whose_arguments_the_tracer_refuses_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "program.py").write_text(REFUSED)
+    sites = (Site("decorator", "step_by", "step_by", "C", 5), Site("decorator", "other", "other", "C", 8))
+    entry = FileEntry("program.py", "C", True, "", digest(REFUSED.encode()), sites)
+    save(Manifest("2.2.0", (entry,)), source / ".dfannotate" / "manifest.json")
+    traces = run(source, tmp_path, "program.py", torch=False)
+    code, checks = report(traces, source, capsys)
+    assert code == 1
+    assert checks["audit"]["details"]["refused"] == [{"function": "step_by", "place": "program.py:5", "calls": 2}]
+    assert checks["audit"]["details"]["events_lost"] == 0

@@ -11,11 +11,14 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dfannotate.analysis.audit import DISTURBED, FINALIZED, NOT_STARTED, STARTED, Audit, AuditProcess, Phase, read_audit
+from dfannotate.cli import traced
 from dfannotate.cli.audit import HOOK, VARIABLE, AuditError, find_manifest, make_plan, prepare
+from dfannotate.cli.environment import without_tracer_variables
 from dfannotate.manifest import FileEntry, Manifest, Site, SiteKind, save
 from dfannotate.source import digest
 
@@ -383,6 +386,68 @@ def test_counts_of_another_run_are_in_the_way(tmp_path: Path) -> None:
     prepare(tmp_path, plan)
     with pytest.raises(AuditError, match="another run"):
         prepare(tmp_path, plan)
+
+
+# --- the command ---
+
+
+@pytest.fixture
+def with_tracer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spare the tests the start of a second interpreter, which is asked for the tracer."""
+    monkeypatch.setattr(traced, "find_tracer", lambda interpreter: traced.Tracer(True, True))
+    for name in set(os.environ) - set(without_tracer_variables(os.environ)):
+        monkeypatch.delenv(name)
+
+
+@pytest.mark.usefixtures("with_tracer")
+def test_the_command_counts_beside_the_trace(tmp_path: Path, run_cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = project(
+        tmp_path / "project",
+        "import json, os, sys\ndef f():\n    return 1\nf()\n"
+        "with open(sys.argv[1], 'w') as stream:\n    json.dump(dict(os.environ), stream)\n",
+    )
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", "") + os.pathsep + str(folder / "site"))
+    command = ("--", sys.executable, "program.py", tmp_path / "environ.json")
+    done = run_cli("run", "--audit", "--trace-dir", tmp_path / "traces", *command)
+    assert done.code == 0, done.err
+    environ = json.loads((tmp_path / "environ.json").read_text())
+    assert environ["PYTHONPATH"] == f"{HOOK}{os.pathsep}{os.environ['PYTHONPATH']}"
+    # What the counters write to must not be among the files whose accesses are recorded.
+    assert not environ[VARIABLE].startswith(environ["DFTRACER_DATA_DIR"])
+    audit = read_audit(tmp_path / "traces")
+    assert audit is not None
+    (process,) = audit.processes
+    assert calls(process, audit, "before") == {"f": 1}
+
+
+@pytest.mark.usefixtures("with_tracer")
+@pytest.mark.parametrize(
+    ("manifest", "says"),
+    [
+        (None, "annotate the program with `dfannotate apply`"),
+        ("{", "not JSON"),
+        ('{"version": 1, "tool": "", "target": "2.2.0", "files": []}', "nothing to count"),
+    ],
+    ids=["none", "broken", "nothing annotated"],
+)
+def test_nothing_to_count_is_said_and_nothing_run(
+    manifest: str | None, says: str, tmp_path: Path, run_cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pyproject.toml").touch()
+    if manifest is not None:
+        (tmp_path / ".dfannotate").mkdir()
+        (tmp_path / ".dfannotate" / "manifest.json").write_text(manifest)
+    monkeypatch.chdir(tmp_path)
+    done = run_cli("run", "--audit", "--", sys.executable, "-c", f"open({str(tmp_path / 'ran')!r}, 'w')")
+    assert done.code == 2
+    assert says in done.err
+    assert not (tmp_path / "ran").exists()
+    assert not (tmp_path / ".dfannotate" / "traces").exists()
+
+
+def test_the_counter_and_the_command_name_one_variable() -> None:
+    assert f'VARIABLE = "{VARIABLE}"' in (HOOK / "sitecustomize.py").read_text()
 
 
 # --- reading ---
