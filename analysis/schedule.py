@@ -37,7 +37,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from dfannotate import __version__
 from dfannotate.analysis.traces import TraceError
@@ -351,7 +351,7 @@ class Cluster(Schedule):
                 return f"cannot import dfannotate ({error})", []
             return dfannotate.__version__, [sample for sample in samples if not os.path.lexists(sample)]
 
-        answers: dict[str, tuple[str, list[str]]] = self._client.run(answer)
+        answers = cast("dict[str, tuple[str, list[str]]]", self._client.run(answer))
         for worker, (version, unseen) in sorted(answers.items()):
             if version != __version__:
                 what = version if version.startswith("cannot") else f"has dfannotate {version}"

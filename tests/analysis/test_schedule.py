@@ -73,18 +73,23 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[LocalCluster]:
-    """A Dask scheduler, and two workers in processes of their own."""
+def start_cluster(workers: int) -> Any:
+    """A Dask scheduler in this process, and workers in processes of their own."""
     from distributed import LocalCluster
 
-    with LocalCluster(
-        n_workers=2,
+    return LocalCluster(
+        n_workers=workers,
         threads_per_worker=1,
         processes=True,
         dashboard_address=":0",
         silence_logs=logging.CRITICAL,
-    ) as started:
+    )
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[LocalCluster]:
+    """A Dask scheduler, and two workers in processes of their own."""
+    with start_cluster(2) as started:
         yield started
 
 
@@ -128,7 +133,7 @@ def kill_one(cluster: LocalCluster) -> int:
     from distributed import Client
 
     with Client(cluster.scheduler_address, set_as_default=False) as client:
-        pids = client.run(os.getpid)
+        pids: Any = client.run(os.getpid)
     pid: int = sorted(pids.values())[0]
     os.kill(pid, signal.SIGKILL)
     return pid
@@ -204,10 +209,8 @@ def test_a_scheduler_that_does_not_answer(
 
 
 def test_a_scheduler_without_workers(run_folder: Path, run_cli: RunCli, monkeypatch: pytest.MonkeyPatch) -> None:
-    from distributed import LocalCluster
-
     monkeypatch.setattr(schedules, "_CONNECT_SECONDS", 1)
-    with LocalCluster(n_workers=0, processes=True, dashboard_address=":0", silence_logs=logging.CRITICAL) as empty:
+    with start_cluster(0) as empty:
         result = run_cli("verify", run_folder, "--scheduler", empty.scheduler_address)
     assert (result.code, result.out) == (2, "")
     assert "the scheduler has no worker" in result.err
@@ -238,9 +241,7 @@ main([sys.argv[1], "--no-nanny", "--nthreads", "1", "--no-dashboard"])
 def test_workers_of_another_environment(
     run_folder: Path, run_cli: RunCli, monkeypatch: pytest.MonkeyPatch, mode: str, reason: str
 ) -> None:
-    from distributed import LocalCluster
-
-    with LocalCluster(n_workers=0, processes=True, dashboard_address=":0", silence_logs=logging.CRITICAL) as empty:
+    with start_cluster(0) as empty:
         command = [sys.executable, "-c", WORKER.replace("MODE", mode), empty.scheduler_address]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as worker:
             try:
