@@ -60,7 +60,7 @@ def run(source: Path, folder: Path, *command: str, torch: bool, code: int = 0) -
         env=environ,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
     )
     assert done.returncode == code, done.stderr
     return traces
@@ -94,6 +94,19 @@ def test_no_event_of_a_run_with_workers_is_lost(
     assert checks["workers"]["status"] == "pass"
     assert {worker["started_by"] for worker in checks["workers"]["details"]["workers"]} <= {method, "fork"}
     assert checks["coverage"]["status"] == "pass", checks["coverage"]
+
+
+def test_threads_forks_and_further_interpreters_are_counted_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = annotated("processes", tmp_path)
+    traces = run(source, tmp_path, "crawl.py", str(tmp_path / "out"), torch=False)
+    code, checks = report(traces, source, capsys)
+    assert code == 0, checks
+    # The first process, two children of multiprocessing, one of os.fork that leaves by os._exit, a second interpreter.
+    assert checks["audit"]["details"]["processes"] == 5
+    assert checks["audit"]["status"] == "pass"
+    assert [one["function"] for one in checks["audit"]["details"]["raised"]] == ["fail"]
 
 
 KILLED = """\

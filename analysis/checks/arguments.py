@@ -24,6 +24,7 @@ class Arguments(Check):
         events = [
             (process, key, tally)
             for process in traces.processes
+            if process.trace.starts or process.trace.bare  # by the tracer itself; other tools write what they like
             for key, tally in process.trace.events.items()
             if tally.count > tally.aggregated
         ]

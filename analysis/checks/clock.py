@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 from dfannotate.analysis import Check, Expectation, Outcome, Status
+from dfannotate.analysis.processes import start_method
 from dfannotate.analysis.traces import MICROSECONDS, Process, Traces
 from dfannotate.manifest import Manifest
 from dfannotate.vocabulary import TRACE
@@ -118,21 +119,31 @@ class _Findings:
     def families(self, processes: Sequence[Process]) -> None:
         """A child begins while its parent runs."""
         by_pid = {(process.trace.host, process.trace.pid): process for process in processes}
-        odd = []
+        odd: list[Process] = []
+        late: list[Process] = []
         for process in processes:
             parent = by_pid.get((process.trace.host, process.trace.ppid))
             start = _started(process)
             if parent is None or parent is process or start is None:
                 continue
             begin, end = _started(parent), _ended(parent)
-            if (begin is not None and start < begin - _SLACK) or (end is not None and start > end + _SLACK):
+            if begin is not None and start < begin - _SLACK:
                 odd.append(process)
+            elif end is not None and start > end + _SLACK:
+                # A process may finalize its trace and go on; only forking is what it cannot do any more, then.
+                (odd if start_method(process) == "fork" else late).append(process)
         if odd:
             message = (
-                f"{_list(odd)}: begins at a time when its parent {odd[0].trace.ppid} did not run, so the clock of one"
-                " of them was set"
+                f"{_list(odd)}: begins at a time when its parent {odd[0].trace.ppid} was not traced, so the clock of"
+                " one of them was set"
             )
             self._fault("parent and child", message, odd)
+        if late:
+            message = (
+                f"{_list(late)}: begins after its parent {late[0].trace.ppid} finalized its trace, which was too early,"
+                " or the clock of one of them was set"
+            )
+            self._remark("parent and child", message, late)
 
     def outside(self, processes: Sequence[Process]) -> None:
         """An end that comes before its start."""

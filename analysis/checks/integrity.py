@@ -148,7 +148,7 @@ def _renamed(traces: Traces) -> list[tuple[str, str]]:
     for process in traces.processes:
         was = PurePosixPath(process.trace.log_file or "").name
         whole = was.endswith((TRACE_SUFFIX, TRACE_SUFFIX_GZIP)) and per_file[process.file.name] == 1
-        if whole and was != process.file.path.name:
+        if whole and was.removesuffix(".gz") != process.file.path.name.removesuffix(".gz"):
             found.append((process.file.name, was))
     return found
 

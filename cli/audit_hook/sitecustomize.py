@@ -116,7 +116,9 @@ def _install(folder: str) -> None:
         # An exception comes out of a function of the tracer's: a decorator's, if it holds a function that is counted.
         for name in frame.f_code.co_freevars:
             code: Any = getattr(frame.f_locals.get(name), "__code__", None)
-            sites = resolve(code.co_filename) if code is not None else None
+            if code is None:
+                continue
+            sites = resolve(code.co_filename)
             site = sites.get((code.co_firstlineno, code.co_name)) if sites else None
             if site is not None:
                 if getpid() != owner:

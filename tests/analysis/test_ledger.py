@@ -38,7 +38,9 @@ F, REGION, EVENT, GENERATOR, OTHER_F = range(len(SITES))
 
 
 def ends(returned: Mapping[Phase, int], raised: Mapping[Phase, int] | None = None, broken: int = 0) -> SiteCalls:
-    full = [{phase: counts.get(phase, 0) for phase in PHASES} for counts in (returned, raised or {})]
+    full: list[dict[Phase, int]] = [
+        {phase: counts.get(phase, 0) for phase in PHASES} for counts in (returned, raised or {})
+    ]
     return SiteCalls(full[0], full[1], broken)
 
 
