@@ -183,7 +183,7 @@ def test_run(recorded: Recorder, run_cli: RunCli, line: str, command: list[str],
     recorded.answer = 17
     assert run_cli(*line.split()).code == 17  # the command's own exit code
     assert [list(part) for part in recorded.arguments] == [command]
-    assert recorded.keywords == {"trace_dir": trace_dir, "quiet": False}
+    assert recorded.keywords == {"trace_dir": trace_dir, "quiet": False, "audit": False, "manifest": None}
 
 
 @pytest.mark.usefixtures("here")
