@@ -7,8 +7,8 @@ What that means for 100,000 processes and 10 billion events, one file a process,
 
 - Summaries. What ``verify`` knows of a file travels as 2.4 KB for twenty kinds of event and 9 KB for a hundred, and
   takes 12 KB and 54 KB of memory. The client holds all of them (its result has an entry for each process, so it
-  cannot do with less than a part of each): 1.2 to 5.4 GB. They travel in a tree, ``FAN_IN`` at a time, so that the client waits
-  for 12,500 answers instead of 100,000; the last merges hold all of them too, once more.
+  cannot do with less than a part of each): 1.2 to 5.4 GB. They travel in a tree, ``FAN_IN`` at a
+  time, so that the client waits for 12,500 answers instead of 100,000; the last merges hold all of them once more.
 - Durations. At most 65,536 values and counts, 1 MB a file and 1 MB when all are merged: the size is bounded, so each
   merge in the tree takes ``FAN_IN`` MB and gives one.
 - Intervals, for an overlap only. 16 bytes each where no two events of a process nest or touch: at most 1.6 MB a file,
