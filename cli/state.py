@@ -25,7 +25,7 @@ def project_root(start: Path) -> Path:
     if not here.is_dir():
         here = here.parent
     for folder in (here, *here.parents):
-        if any((folder / mark).exists() for mark in ROOT_MARKS):
+        if any(os.path.exists(folder / mark) for mark in ROOT_MARKS):  # False for what may not be looked at, too
             return folder
     return here
 
@@ -46,7 +46,7 @@ def known_manifest(path: Path | None) -> Manifest | None:
     Raises ``UserError`` where there is none at ``path``, and ``ManifestError`` where it cannot be read."""
     if path is None:
         path = project_root(Path.cwd()) / FOLDER / MANIFEST_NAME
-        if not path.exists():
+        if not os.path.exists(path):
             return None
     elif not path.exists():
         raise UserError(f"{path}: no such manifest; `dfannotate apply` writes one")

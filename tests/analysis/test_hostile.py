@@ -212,6 +212,7 @@ def _unprivileged(top: Path) -> Iterator[None]:
 
 
 def test_a_file_that_may_not_be_read(folder: Path, verify: Verify) -> None:
+    assert verify(folder)[0] == 0  # and whatever is imported late is imported now: another user may not read it
     (folder / "good.pfw").chmod(0o644)
     (folder / "run.pfw").write_bytes(line(1))
     (folder / "run.pfw").chmod(0)
@@ -222,6 +223,7 @@ def test_a_file_that_may_not_be_read(folder: Path, verify: Verify) -> None:
 
 
 def test_a_folder_that_may_not_be_listed(folder: Path, verify: Verify) -> None:
+    assert verify(folder)[0] == 0  # and whatever is imported late is imported now: another user may not read it
     (folder / "good.pfw").chmod(0o644)
     (folder / "node").mkdir()
     (folder / "node").chmod(0)
