@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -62,7 +63,7 @@ def load_config(start: Path) -> Config:
 def find_file(start: Path) -> Path | None:
     """The nearest ``pyproject.toml`` at or above ``start``."""
     here = start.absolute()
-    return next((folder / FILE_NAME for folder in (here, *here.parents) if (folder / FILE_NAME).is_file()), None)
+    return next((folder / FILE_NAME for folder in (here, *here.parents) if os.path.isfile(folder / FILE_NAME)), None)
 
 
 def read_config(file: Path) -> Config:
