@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
@@ -202,7 +203,7 @@ def _unprivileged(top: Path) -> Iterator[None]:
         yield
         return
     for path in (top, *top.parents):
-        if path.stat().st_uid == 0 and path != Path("/") and path.is_relative_to(top.parent.parent.parent):
+        if path.is_relative_to(tempfile.gettempdir()) and path.stat().st_uid == 0 and not path.stat().st_mode & 0o001:
             path.chmod(path.stat().st_mode | 0o055)
     os.seteuid(NOBODY)
     try:
