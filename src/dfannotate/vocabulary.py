@@ -182,7 +182,6 @@ BUILD_VARIABLES = frozenset(
 DISTRIBUTION_NATIVE = "dftracer"
 DISTRIBUTION_PYTHON = "pydftracer"
 DISTRIBUTION_OLD = "dlio-profiler-py"
-NATIVE_MODULE = "dftracer.dftracer"
 PRELOAD_LIBRARY = "dftracer_preload"
 INSTALL_HINT = "pip install 'dfannotate[tracer]'"
 NEWEST_TARGET = "2.2.0"
@@ -245,6 +244,133 @@ def generation_of(version: str) -> Generation | None:
         if generation.first <= release <= last:
             return generation
     return None
+
+
+# --- the API by names, for what is read and not written --------------------------------------------------------------
+
+TRACER_IMPORTS = frozenset({TRACER_PACKAGE, "dftracer_dbg", "dlio_profiler", "pydftracer", "dlio_profiler_py"})
+"""Import packages of the tracer, the native ones of its first generations among them."""
+
+NATIVE_MODULE = "dftracer.dftracer"
+"""The compiled half: it has none of the Python API's names, and is what ``from dftracer import dftracer`` gives."""
+
+OLD_NATIVE_MODULES = frozenset({"pydftracer", "dlio_profiler_py"})
+
+SUBMODULES = {
+    TRACER_PACKAGE: frozenset({"dftracer", "python", "logger", "dbg", "dynamo"}),
+    "dftracer.python": frozenset({"logger", "env", "common", "dbg", "torch"}),
+    "dftracer.python.torch": frozenset({"profiler"}),
+    "dftracer.dbg": frozenset({"logger"}),
+    "dftracer_dbg": frozenset({"logger"}),
+    "dlio_profiler": frozenset({"logger"}),
+}
+"""Module -> the modules in it. ``dftracer.python.ai`` and ``.dynamo`` are left out: the names give objects."""
+
+MOVED_MODULES = {
+    "dlio_profiler.logger": MODULE,
+    "dftracer.logger": MODULE,
+    "dftracer.logger.ai": "dftracer.python.ai",
+    "dftracer_dbg.logger": "dftracer.python.dbg",
+    "dftracer.dbg.logger": "dftracer.python.dbg",
+}
+"""Import path of an earlier generation -> where its names are in the newest."""
+
+_API = frozenset({LOGGER, FUNCTION, ENABLED})
+_AI_GROUPS = frozenset({"compute", "data", "dataloader", "comm", "device", "checkpoint", "pipeline"})
+_NEWER = (
+    _API
+    | _AI_GROUPS
+    | {
+        "ai",
+        "dynamo",
+        "Dynamo",
+        "create_backend",
+        "get_time_scale",
+        "TagValue",
+        "TagType",
+        "TagDType",
+        "AI",
+        "DFTracerAI",
+    }
+    | {"EntityStore", "EntityRole", "EntityRelation", "EntityID", "NoOpProfiler", "ProfilerProtocol", "ProfileCategory"}
+    | {
+        "DFTRACER_ENABLE_ENV",
+        "DFTRACER_INIT_ENV",
+        "DFTRACER_INIT_PRELOAD",
+        "DFTRACER_LOG_LEVEL",
+        "DFTRACER_LOG_LEVEL_ENV",
+    }
+    | {
+        "DFTRACER_TIME_METRIC_ENV",
+        "setup_logger",
+        "setup_stream_logger",
+        "capture_signal",
+        "get_default_args",
+        "version",
+    }
+    | {
+        "TagValueTuple",
+        "Checkpoint",
+        "Communication",
+        "Compute",
+        "Data",
+        "DataLoader",
+        "Device",
+        "Pipeline",
+        "Other",
+        "IO",
+    }
+    | {"profiler", "dft_fn_orig", "dftracer_orig", "StringEnum", "ai_common", "ai_init", "DFTRACER_LOG_LEVEL"}
+)
+_OLD_API = _API | {"DFTRACER_ENABLE_ENV", "DFTRACER_INIT_ENV", "DFTRACER_INIT_PRELOAD", "DFTRACER_LOG_LEVEL"}
+
+_EXPORTS = {
+    MODULE: _NEWER,
+    "dftracer.python.logger": _API,
+    "dftracer.python.dbg": _NEWER,
+    "dftracer.python.ai": _AI_GROUPS | {"ai", "init", "io", "other"},
+    "dftracer.python.dynamo": frozenset({"Dynamo", "dynamo", "create_backend"}),
+    "dftracer.logger": _OLD_API | _AI_GROUPS | {"ai"},
+    "dftracer.logger.ai": _AI_GROUPS | {"ai"},
+    "dftracer.dbg.logger": _OLD_API,
+    "dftracer_dbg.logger": _OLD_API,
+    "dlio_profiler.logger": frozenset({"dlio_logger", "fn_interceptor", "DLIO_PROFILER_ENABLE"}),
+}
+"""Module of the tracer -> the names of it that are its own (it hands on ``os``, ``Path`` and more besides)."""
+
+MISTAKEN_NAMES = {
+    "dftracer_fn": "function",
+    "DFTracer": "logger",
+    "DFTracerFn": "function",
+    "fn_interceptor": "function",
+    "dlio_logger": "logger",
+    "DLIO_PROFILER_ENABLE": "enabled",
+    "dft_fn": "function",
+}
+"""Names that are looked for where they are not (they never existed, or do elsewhere) -> what is meant, as a field of
+``Generation``."""
+
+MISTAKEN_METHODS = {"finalize_log": FINALIZE, "initialize": INITIALIZE, "init_log": INITIALIZE}
+"""Methods that never existed -> what is meant."""
+
+MISTAKEN_ARGUMENTS = {"log_file": "logfile"}
+FUNCTION_ARGUMENTS = ("cat", "name", "epoch", "step", "image_idx", "image_size", "enable")
+INITIALIZE_ORDER = ("logfile", "data_dir", "process_id")
+EVENT_ORDER = ("name", "cat", "start_time", "duration", "int_args", "float_args", "string_args", "relations")
+TAGGED_ARGUMENTS = {"int_args": int, "float_args": float, "string_args": str}
+"""Arguments of ``log_event`` that take (tag, value) pairs -> the type of the values."""
+
+
+def exported_names(module: str) -> frozenset[str]:
+    """The names that are a tracer module's own; empty for one that is not known."""
+    return _EXPORTS.get(module, frozenset())
+
+
+def api_of(module: str) -> Generation | None:
+    """How a module of the tracer spells the three names that matter, None where it has them not."""
+    if module.startswith("dlio_profiler."):
+        return GENERATIONS[0]
+    return CURRENT if FUNCTION in exported_names(module) else None
 
 
 # --- the module that annotated files of a package may import from instead -------------------------------------------
