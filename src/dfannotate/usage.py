@@ -1,8 +1,8 @@
 """How a module uses the tracer: every import, object, decorator, region and call of its API, with names resolved.
 
 Names are followed, not matched: through aliases, module objects, variables and attributes that keep an object,
-functions that return one, names that another module of the project hands on, and stand-ins for a tracer that is not installed.
-A name that is bound again to something else, here or in an inner scope, means nothing.
+functions that return one, names that another module of the project hands on, and stand-ins for a tracer that is not
+installed. A name that is bound again to something else, here or in an inner scope, means nothing.
 
 A *role* is what an expression stands for, in one spelling for all generations of the tracer:
 
