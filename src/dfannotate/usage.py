@@ -161,7 +161,6 @@ class _Found:
     declared: dict[tuple[ast.AST, str], ast.AST] = field(default_factory=dict)
     """(scope, name) of ``global`` and ``nonlocal`` -> the scope that the name belongs to."""
     functions: dict[Function, tuple[ast.AST, ...]] = field(default_factory=dict)
-    returns: dict[Function, list[ast.expr]] = field(default_factory=dict)
     decorated: list[tuple[Function | ast.ClassDef, tuple[ast.AST, ...]]] = field(default_factory=list)
     withs: list[tuple[ast.With | ast.AsyncWith, tuple[ast.AST, ...]]] = field(default_factory=list)
 
@@ -297,8 +296,8 @@ class Usage:
                 break
             self._names |= new
 
-    def _known_bindings(self) -> dict[tuple[ast.AST, str], list[tuple[ast.alias, str]]]:
-        known: dict[tuple[ast.AST, str], list[tuple[ast.alias, str]]] = {}
+    def _known_bindings(self) -> dict[tuple[ast.stmt, str], list[tuple[ast.alias, str]]]:
+        known: dict[tuple[ast.stmt, str], list[tuple[ast.alias, str]]] = {}
         for use in self.imports:
             pairs = self._star_names(use).items() if use.local == "*" else [(use.local, use.role)]
             for local, role in pairs:
@@ -410,7 +409,7 @@ class Usage:
         """``->ROLE`` for a function all of whose results have a role (None apart)."""
         if isinstance(function, ast.AsyncFunctionDef):
             return ""
-        returned = [value for value in self._found.returns.get(function, ()) if not _is_none(value)]
+        returned = [value for value in _returned(function) if not _is_none(value)]
         roles = {self._role(value, (*scopes, function), hops - 1) for value in returned}
         if len(roles) != 1 or "" in roles:
             return ""
@@ -447,12 +446,12 @@ class _Gather:
     """One pass over the statements that mention one of ``names``."""
 
     def __init__(
-        self, source: Source, names: set[str], imported: Mapping[tuple[ast.AST, str], list[tuple[ast.alias, str]]]
+        self, source: Source, names: set[str], imported: Mapping[tuple[ast.stmt, str], list[tuple[ast.alias, str]]]
     ) -> None:
         self.names = names
         self.imported = imported
         self.found = _Found()
-        self.lines = _lines_with(source, names)
+        self.lines = sorted({*_lines_with(source, names), *(node.lineno for node, _ in imported)})
         if self.lines:
             self._body(source.tree.body, (source.tree,))
             self._move_declared()
@@ -520,10 +519,6 @@ class _Gather:
             for item in node.items:
                 if isinstance(item.optional_vars, ast.Name):
                     self._bind(item.optional_vars.id, item.context_expr, ancestors, node)
-        elif isinstance(node, ast.Return) and node.value is not None:
-            function = function_of(ancestors, node)
-            if function is not None:
-                found.returns.setdefault(function, []).append(node.value)
         elif isinstance(node, ast.Name):
             if isinstance(node.ctx, ast.Load):
                 if node.id in self.names:
@@ -661,14 +656,27 @@ def _import_statements(tree: ast.Module) -> Iterator[tuple[ast.Import | ast.Impo
                 stack.append((part.body, (*ancestors, node, part)))
 
 
-def _lines_with(source: Source, names: set[str]) -> list[int]:
-    """The lines of the source that hold one of ``names``, sorted."""
+def _returned(function: Function) -> Iterator[ast.expr | None]:
+    """What the ``return`` statements of a function give; those of the functions in it apart."""
+    stack: list[ast.AST] = list(function.body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Return):
+            yield node.value
+        elif isinstance(node, (ast.Yield, ast.YieldFrom)):
+            yield node  # a generator gives none of them
+        elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            stack.extend(ast.iter_child_nodes(node))
+
+
+def _lines_with(source: Source, names: set[str]) -> set[int]:
+    """The lines of the source that hold one of ``names``."""
     pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, sorted(names)))})(?!\w)")
     lines = source.lines
     starts = [0]
     for line in lines:
         starts.append(starts[-1] + len(line))
-    return sorted({bisect.bisect_right(starts, match.start()) for match in pattern.finditer(source.text)})
+    return {bisect.bisect_right(starts, match.start()) for match in pattern.finditer(source.text)}
 
 
 def _target_name(target: ast.expr) -> str:
