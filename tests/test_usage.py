@@ -28,8 +28,11 @@ def role_of(text: str, modules: Mapping[str, Mapping[str, str]] | None = None) -
     return usage.role_of(body[-1].value, ancestors)
 
 
+LOGGER = "from dftracer.python import dftracer\n"
+FUNCTION = "from dftracer.python import dft_fn\n"
+
 KNOWN = {
-    "from-import": ("from dftracer.python import dft_fn\ndft_fn", "function"),
+    "from-import": (FUNCTION + "dft_fn", "function"),
     "alias": ("from dftracer.python import dft_fn as Profile\nProfile", "function"),
     "module-alias": ("import dftracer.python as dp\ndp.dft_fn", "function"),
     "module-path": ("import dftracer.python\ndftracer.python.dftracer.initialize_log", "logger.initialize_log"),
@@ -42,25 +45,25 @@ KNOWN = {
     "native-half": ("from dftracer import dftracer\ndftracer", "native"),
     "never-existed": ("from dftracer.python import dftracer_fn\ndftracer_fn('C')", "instance"),
     "unknown": ("from dftracer.python import tracer\ntracer", "unknown:dftracer.python.tracer"),
-    "instance": ("from dftracer.python import dft_fn\nx = dft_fn('C')\nx.log", "instance.log"),
-    "instance-of-instance": ("from dftracer.python import dft_fn\nx = dft_fn('C')\ny = x\ny.iter", "instance.iter"),
-    "reset-gives-itself": ("from dftracer.python import dft_fn\ndft_fn('C').reset().log", "instance.log"),
-    "walrus": ("from dftracer.python import dft_fn\n(x := dft_fn('C'))\nx", "instance"),
+    "instance": (FUNCTION + "x = dft_fn('C')\nx.log", "instance.log"),
+    "instance-of-instance": (FUNCTION + "x = dft_fn('C')\ny = x\ny.iter", "instance.iter"),
+    "reset-gives-itself": (FUNCTION + "dft_fn('C').reset().log", "instance.log"),
+    "walrus": (FUNCTION + "(x := dft_fn('C'))\nx", "instance"),
     "with-as": (
-        "from dftracer.python import dft_fn\nwith dft_fn('C', name='n') as r:\n    r.update",
+        FUNCTION + "with dft_fn('C', name='n') as r:\n    r.update",
         "instance.update",
     ),
     "log-in-variable": (
-        "from dftracer.python import dftracer\nlog = dftracer.initialize_log()\nlog.finalize",
+        LOGGER + "log = dftracer.initialize_log()\nlog.finalize",
         "log.finalize",
     ),
     "conditional-log": (
-        "from dftracer.python import dftracer\nlog = None\nif x:\n    log = dftracer.initialize_log()\nlog.finalize",
+        LOGGER + "log = None\nif x:\n    log = dftracer.initialize_log()\nlog.finalize",
         "log.finalize",
     ),
-    "factory": ("from dftracer.python import dft_fn\ndef make(c):\n    return dft_fn(c)\nmake('C')", "instance"),
+    "factory": (FUNCTION + "def make(c):\n    return dft_fn(c)\nmake('C')", "instance"),
     "factory-that-may-give-none": (
-        "from dftracer.python import dftracer\ndef get():\n    if x:\n        return None\n    return dftracer.get_instance()\nget()",
+        LOGGER + "def get():\n    if x:\n        return None\n    return dftracer.get_instance()\nget()",
         "log",
     ),
     "used-above-its-binding": (
@@ -68,9 +71,9 @@ KNOWN = {
         "instance",
     ),
     "import-in-function": ("def f():\n    from dftracer.python import dft_fn\n    dft_fn", "function"),
-    "from-the-function": ("from dftracer.python import dft_fn\ndef f():\n    dft_fn", "function"),
+    "from-the-function": (FUNCTION + "def f():\n    dft_fn", "function"),
     "past-a-class": (
-        "from dftracer.python import dft_fn\nclass A:\n    dft_fn = 1\n    def f(self):\n        dft_fn",
+        FUNCTION + "class A:\n    dft_fn = 1\n    def f(self):\n        dft_fn",
         "function",
     ),
     "stand-in-function": (
@@ -84,16 +87,16 @@ KNOWN = {
     "star-import": ("from dftracer.python import *\ndft_fn", "function"),
     "generated-shim": ("from pkg._dftracer import dft_fn as DFTracerFn\nDFTracerFn", "function"),
     "kept-on-self": (
-        "from dftracer.python import dftracer\nclass A:\n    def a(self):\n        self.log = dftracer.initialize_log()\n"
+        LOGGER + "class A:\n    def a(self):\n        self.log = dftracer.initialize_log()\n"
         "    def b(self):\n        self.log.finalize",
         "log.finalize",
     ),
     "kept-on-the-class": (
-        "from dftracer.python import dft_fn\nclass A:\n    x = dft_fn('C')\n    def b(self):\n        self.x",
+        FUNCTION + "class A:\n    x = dft_fn('C')\n    def b(self):\n        self.x",
         "instance",
     ),
     "global": (
-        "from dftracer.python import dftracer\ndef a():\n    global log\n    log = dftracer.initialize_log()\ndef b():\n    log.finalize",
+        LOGGER + "def a():\n    global log\n    log = dftracer.initialize_log()\ndef b():\n    log.finalize",
         "log.finalize",
     ),
 }
@@ -102,25 +105,25 @@ UNKNOWN = {
     "other-library": "from other import dft_fn\ndft_fn",
     "other-package-of-a-similar-name": "from dftracers.python import dft_fn\ndft_fn",
     "not-imported": "dft_fn",
-    "parameter": "from dftracer.python import dft_fn\ndef f(dft_fn):\n    dft_fn",
-    "local-variable": "from dftracer.python import dft_fn\ndef f():\n    dft_fn = 1\n    dft_fn",
-    "bound-again": "from dftracer.python import dft_fn\ndft_fn = make()\ndft_fn",
+    "parameter": FUNCTION + "def f(dft_fn):\n    dft_fn",
+    "local-variable": FUNCTION + "def f():\n    dft_fn = 1\n    dft_fn",
+    "bound-again": FUNCTION + "dft_fn = make()\ndft_fn",
     "two-meanings": "from dftracer.python import dft_fn, dftracer\nif x:\n    y = dft_fn\nelse:\n    y = dftracer\ny",
     "factory-that-gives-something-else": (
-        "from dftracer.python import dft_fn\ndef make(c):\n    if c:\n        return dft_fn(c)\n    return 1\nmake('C')"
+        FUNCTION + "def make(c):\n    if c:\n        return dft_fn(c)\n    return 1\nmake('C')"
     ),
-    "coroutine": "from dftracer.python import dft_fn\nasync def make(c):\n    return dft_fn(c)\nmake('C')",
+    "coroutine": FUNCTION + "async def make(c):\n    return dft_fn(c)\nmake('C')",
     "imported-in-another-function": "def g():\n    from dftracer.python import dft_fn\ndef f():\n    dft_fn",
     "attribute-of-another-object": (
-        "from dftracer.python import dftracer\nclass A:\n    def a(self):\n        self.log = dftracer.initialize_log()\n"
+        LOGGER + "class A:\n    def a(self):\n        self.log = dftracer.initialize_log()\n"
         "    def b(self, other):\n        other.log"
     ),
     "attribute-set-to-something-else-too": (
-        "from dftracer.python import dftracer\nclass A:\n    def a(self):\n        self.log = dftracer.initialize_log()\n"
+        LOGGER + "class A:\n    def a(self):\n        self.log = dftracer.initialize_log()\n"
         "    def c(self):\n        self.log = open('f')\n    def b(self):\n        self.log"
     ),
-    "loop-variable": "from dftracer.python import dft_fn\nfor dft_fn in []:\n    pass\ndft_fn",
-    "comprehension-variable-elsewhere": "from dftracer.python import dft_fn\nx = [dft_fn for other in y]\nother",
+    "loop-variable": FUNCTION + "for dft_fn in []:\n    pass\ndft_fn",
+    "comprehension-variable-elsewhere": FUNCTION + "x = [dft_fn for other in y]\nother",
 }
 
 
@@ -213,4 +216,4 @@ def test_calls_are_told_by_what_is_called() -> None:
 
 def test_a_module_without_the_tracer_costs_nothing_but_a_look_at_its_imports() -> None:
     usage = usage_of("import os\ndef log():\n    return os\nlog().finalize()\n")
-    assert usage.imports == () and usage.uses == () and usage.exports == {}
+    assert (usage.imports, usage.uses, usage.exports) == ((), (), {})

@@ -410,7 +410,7 @@ class Usage:
         if isinstance(function, ast.AsyncFunctionDef):
             return ""
         returned = [value for value in _returned(function) if not _is_none(value)]
-        roles = {self._role(value, (*scopes, function), hops - 1) for value in returned}
+        roles = {self._role(value, (*scopes, function), hops - 1) for value in returned if value is not None}
         if len(roles) != 1 or "" in roles:
             return ""
         role = roles.pop()
