@@ -178,7 +178,7 @@ class Module:
 
 @dataclass(frozen=True)
 class TextFile:
-    """A file that is read as text: launch scripts, batch jobs, YAML, Dockerfiles, ``.env`` files, and Python too."""
+    """A file that is read as text: launch scripts, batch jobs, YAML, Dockerfiles, ``.env`` files."""
 
     path: str
     text: str
@@ -192,7 +192,7 @@ class Rule(ABC):
     """One kind of fault. The docstring says what it is, why it matters, and where that is documented.
 
     Subclasses set ``CODE``, ``NAME``, ``MESSAGE`` (with ``{}`` fields for ``finding``) and the cases, and implement
-    ``check`` for Python modules that mention the tracer, or also ``check_text`` for files of any kind."""
+    ``check`` for Python modules that mention the tracer, or also ``check_text`` for launch files of any other kind."""
 
     CODE: ClassVar[str]
     NAME: ClassVar[str]
@@ -203,8 +203,8 @@ class Rule(ABC):
     VALID: ClassVar[tuple[Case, ...]]
     INVALID: ClassVar[tuple[Case, ...]]
     NEEDS_TRACER: ClassVar[bool] = True
-    """Whether only modules that mention the tracer are looked at; else every module that holds one of ``WORDS``, if
-    the project is traced."""
+    """Whether only modules that mention the tracer are looked at, in whatever way, its environment variables included;
+    else every module that holds one of ``WORDS``, if the project is traced."""
     WORDS: ClassVar[tuple[str, ...]] = ()
 
     def check(self, module: Module) -> Iterable[Finding]:
@@ -212,7 +212,7 @@ class Rule(ABC):
         return ()
 
     def check_text(self, file: TextFile) -> Iterable[Finding]:
-        """The findings in a file as text."""
+        """The findings in a file that is no Python."""
         return ()
 
     def finding(self, module: Module, node: ast.AST, fix: Fix | None = None, **values: object) -> Finding:

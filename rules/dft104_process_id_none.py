@@ -42,7 +42,7 @@ class ProcessIdNone(Rule):
         Case(
             "positional-alias",
             "from dftracer.python import dftracer as D\nlog = D.initialize_log('a', 'b', None)\n",
-            ((2, 35),),
+            ((2, 34),),
             "from dftracer.python import dftracer as D\nlog = D.initialize_log('a', 'b', -1)\n",
         ),
     )
