@@ -586,7 +586,8 @@ def role_in(module: str, name: str) -> str:
         return module_role(f"{module}.{name}")
     spelled = vocabulary.api_of(module)
     if spelled is None:
-        return f"unknown:{module}.{name}"
+        kind = "api:" if name in vocabulary.exported_names(module) else f"unknown:{module}."
+        return kind + name
     for role in ("logger", "function", "enabled"):
         if getattr(spelled, role) == name:
             return role

@@ -255,6 +255,8 @@ NATIVE_MODULE = "dftracer.dftracer"
 """The compiled half: it has none of the Python API's names, and is what ``from dftracer import dftracer`` gives."""
 
 OLD_NATIVE_MODULES = frozenset({"pydftracer", "dlio_profiler_py"})
+PREDECESSORS = frozenset({"dlio_profiler", "dlio_profiler_py"})
+"""Import packages of the time before the tracer had its name."""
 
 SUBMODULES = {
     TRACER_PACKAGE: frozenset({"dftracer", "python", "logger", "dbg", "dynamo"}),
@@ -277,6 +279,8 @@ MOVED_MODULES = {
 
 _API = frozenset({LOGGER, FUNCTION, ENABLED})
 _AI_GROUPS = frozenset({"compute", "data", "dataloader", "comm", "device", "checkpoint", "pipeline"})
+READY_MADE = _AI_GROUPS | {"ai"}
+"""Objects that decorate by themselves, and their members do; each is a region too, any number of times."""
 _NEWER = (
     _API
     | _AI_GROUPS
@@ -330,6 +334,7 @@ _EXPORTS = {
     "dftracer.python.dbg": _NEWER,
     "dftracer.python.ai": _AI_GROUPS | {"ai", "init", "io", "other"},
     "dftracer.python.dynamo": frozenset({"Dynamo", "dynamo", "create_backend"}),
+    "dftracer.python.common": frozenset({"TagValue", "TagType", "TagDType", "TagValueTuple", "get_time_scale"}),
     "dftracer.logger": _OLD_API | _AI_GROUPS | {"ai"},
     "dftracer.logger.ai": _AI_GROUPS | {"ai"},
     "dftracer.dbg.logger": _OLD_API,
@@ -337,6 +342,20 @@ _EXPORTS = {
     "dlio_profiler.logger": frozenset({"dlio_logger", "fn_interceptor", "DLIO_PROFILER_ENABLE"}),
 }
 """Module of the tracer -> the names of it that are its own (it hands on ``os``, ``Path`` and more besides)."""
+
+HANDED_ON = frozenset(
+    """
+    Any BLOCK_NAME CTX_SEPARATOR Callable CheckpointEvent CommunicationEvent ComputeEvent DataEvent DataLoaderEvent
+    DeviceEvent Dict Enum Generator IOEvent INIT_NAME ITER_COUNT_NAME ITER_NAME IntEnum Iterable Iterator List Optional
+    OtherEvent P PackageNotFoundError ParamSpec Path PipelineEvent Protocol R ROOT_CAT ROOT_NAME START_METADATA_NAME
+    STOP_METADATA_NAME Sequence T Tuple TypeVar Union auto cast common env functools get_iter_block_name
+    get_iter_handle_name inspect logger logging os overload signal sys wraps
+    """.split()
+)
+"""What MODULE has besides, having imported it, or for use within the library."""
+
+OLD_DYNAMO = "dftracer.dynamo"
+"""Of 1.0.14 and 1.0.15: its ``dft_fn`` is another class, which is called ``Dynamo`` in the newest, with other arguments."""
 
 MISTAKEN_NAMES = {
     "dftracer_fn": "function",
