@@ -94,7 +94,7 @@ def into_region(module: Module, decoration: Decoration) -> Fix | None:
     if function is None or function.block is None or not function.block.movable or category is None or gone is None:
         return None
     block = function.block
-    line = block.prefix + region_line(module.names, category, event_name(decoration) or function.name)
+    line = block.prefix + region_line(module.names, category, event_name(decoration) or function.qualname)
     unit = module.facts.indent_unit
     inside = Indent(block.first, block.last, block.prefix, unit, (line,), (), block.broken)
     return Fix((gone, inside), frozenset({"function"}), function.line)

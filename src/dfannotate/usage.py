@@ -135,6 +135,15 @@ class Region:
     ancestors: tuple[ast.AST, ...]
 
 
+@dataclass(frozen=True)
+class Binding:
+    """What binds a name: the statement (or the function whose parameter it is), the value if it is an assignment."""
+
+    node: ast.AST
+    value: ast.AST | None
+    ancestors: tuple[ast.AST, ...]
+
+
 @dataclass
 class _Binding:
     """One binding of a name in a scope: the expression it is bound to, a role that is known (of an import), or None
@@ -245,6 +254,13 @@ class Usage:
         for _, bound in self._bindings_seen(name, scopes_of(ancestors)):
             return tuple(binding.value for binding in bound if isinstance(binding.value, ast.expr))
         return ()
+
+    def bound_at(self, name: str, ancestors: Sequence[ast.AST]) -> tuple[Scope | None, tuple[Binding, ...]]:
+        """The scope that says what a name means here, and all that binds it there; None where nothing does that is
+        known of."""
+        for scopes, bound in self._bindings_seen(name, scopes_of(ancestors)):
+            return scopes[-1], tuple(Binding(b.node, b.value, b.ancestors) for b in bound)
+        return None, ()
 
     # --- imports ----------------------------------------------------------------------------------------------------
 
