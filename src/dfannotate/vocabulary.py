@@ -372,7 +372,38 @@ MISTAKEN_NAMES = {
 MISTAKEN_METHODS = {"finalize_log": FINALIZE, "initialize": INITIALIZE, "init_log": INITIALIZE}
 """Methods that never existed -> what is meant."""
 
+LOGGER_METHODS = frozenset({INITIALIZE, GET_INSTANCE})
+"""What LOGGER has itself, static or of the class; the rest is its instance's."""
+LOG_METHODS = LOGGER_METHODS | {
+    GET_TIME,
+    GET_CONFIG,
+    ENTER_EVENT,
+    EXIT_EVENT,
+    LOG_EVENT,
+    FINALIZE,
+    "log_metadata_event",
+    "set_app_metadata_int",
+    "set_app_metadata_string",
+    "mark_used",
+    "declare_entity",
+    "declare_entity_type",
+    "relate_entities",
+}
+WITHOUT_ARGUMENTS = frozenset({GET_TIME, ENTER_EVENT, EXIT_EVENT, FINALIZE})
+INSTANCE_METHODS = DECORATORS | {"iter", "update", "flush", "reset", "log_metadata", "relate", "relate_entity", "uses"}
+
 MISTAKEN_ARGUMENTS = {"log_file": "logfile"}
+INVENTED_ARGUMENT = "comp"
+"""Passed to FUNCTION in examples, where no release takes it; an argument of the event is meant, or its category."""
+WRAPPED_ARGUMENT = {LOG: "func", LOG_INIT: "init", LOG_STATIC: "func"}
+OLD_WRAPPED_ARGUMENT = "f_py"
+"""What the argument of each of DECORATORS is called, and was in 1.0.11 to 1.0.15."""
+ITER = "iter"
+UPDATE = "update"
+ITER_NAME_ARGUMENT = "iter_name"
+GONE_ITER_ARGUMENTS = frozenset({"include_yield", "include_iter"})
+MISTAKEN_CATEGORY = "category"
+"""What is written where ``cat`` is meant."""
 FUNCTION_ARGUMENTS = ("cat", "name", "epoch", "step", "image_idx", "image_size", "enable")
 INITIALIZE_ORDER = ("logfile", "data_dir", "process_id")
 EVENT_ORDER = ("name", "cat", "start_time", "duration", "int_args", "float_args", "string_args", "relations")
