@@ -16,9 +16,15 @@ from dfannotate.source import ParseFailure, Source
 
 Release = tuple[int, int, int]
 
-MENTION = re.compile(rf"(?i:{'|'.join(sorted({vocabulary.TRACER_PACKAGE, 'dlio_profiler'}))})|{vocabulary.LOG_ALIAS}\b")
-"""What is in every file that uses the tracer itself, its environment variables included; a shim's name holds it too."""
-MENTION_BYTES = re.compile(MENTION.pattern.encode("ascii"))
+MENTION = re.compile(vocabulary.MENTION)
+_MENTIONS = tuple(part.encode() for part in vocabulary.MENTIONS)
+_MENTION_BYTES = re.compile(vocabulary.MENTION.encode())
+
+
+def mentions(data: bytes) -> bool:
+    """Whether a file mentions the tracer itself."""
+    return any(part in data for part in _MENTIONS) and _MENTION_BYTES.search(data) is not None
+
 
 _ALWAYS = frozenset({SyntaxFault.CODE})
 _META = frozenset({SyntaxFault.CODE, UnusedSuppression.CODE})
@@ -99,13 +105,9 @@ def check_failure(failure: ParseFailure, rules: Sequence[Rule]) -> Checked:
     return Checked(tuple(rule.found(failure) for rule in rules if isinstance(rule, SyntaxFault)))
 
 
-def is_concerned(text: bytes, rules: Sequence[Rule], is_traced: Callable[[], bool]) -> bool:
-    """Whether any rule may find something in a file, by its bytes: it mentions the tracer itself, or what matters in a
-    project that does."""
-    if MENTION_BYTES.search(text):
-        return True
-    others = [word.encode() for rule in rules if not rule.NEEDS_TRACER for word in rule.WORDS]
-    return any(word in text for word in others) and is_traced()
+def words_of(rules: Iterable[Rule]) -> tuple[bytes, ...]:
+    """The words that make a file matter in a project that uses the tracer, though it does not mention the tracer."""
+    return tuple(sorted({word.encode() for rule in rules if not rule.NEEDS_TRACER for word in rule.WORDS}))
 
 
 def _concerns(rule: Rule, text: str, project: Project) -> bool:
@@ -167,6 +169,10 @@ class Exports:
         self._read = read
         self._known: dict[str, Mapping[str, str]] = {}
 
+    def know(self, table: Mapping[str, Mapping[str, str]]) -> None:
+        """Take what is known already: path -> name -> role."""
+        self._known.update(table)
+
     def __call__(self, path: str, module: str) -> Mapping[str, str]:
         found = self._find(path, module)
         return self.of(found) if found is not None else _NOTHING
@@ -197,6 +203,7 @@ __all__ = [
     "check_failure",
     "check_text",
     "choose",
-    "is_concerned",
+    "mentions",
     "release_of",
+    "words_of",
 ]

@@ -251,6 +251,12 @@ def generation_of(version: str) -> Generation | None:
 TRACER_IMPORTS = frozenset({TRACER_PACKAGE, "dftracer_dbg", "dlio_profiler", "pydftracer", "dlio_profiler_py"})
 """Import packages of the tracer, the native ones of its first generations among them."""
 
+MENTION = rf"(?i:{TRACER_PACKAGE}|dlio_profiler)|{LOG_ALIAS}\b"
+"""What stands in every file that uses the tracer itself, its environment variables included; in a shim's name, too."""
+
+MENTIONS = ("ftracer", "FTRACER", "FTracer", "lio_profiler", "LIO_PROFILER", LOG_ALIAS)
+"""Parts of which each match of MENTION holds one: looking for them is many times faster."""
+
 NATIVE_MODULE = "dftracer.dftracer"
 """The compiled half: it has none of the Python API's names, and is what ``from dftracer import dftracer`` gives."""
 
@@ -344,13 +350,62 @@ _EXPORTS = {
 """Module of the tracer -> the names of it that are its own (it hands on ``os``, ``Path`` and more besides)."""
 
 HANDED_ON = frozenset(
-    """
-    Any BLOCK_NAME CTX_SEPARATOR Callable CheckpointEvent CommunicationEvent ComputeEvent DataEvent DataLoaderEvent
-    DeviceEvent Dict Enum Generator IOEvent INIT_NAME ITER_COUNT_NAME ITER_NAME IntEnum Iterable Iterator List Optional
-    OtherEvent P PackageNotFoundError ParamSpec Path PipelineEvent Protocol R ROOT_CAT ROOT_NAME START_METADATA_NAME
-    STOP_METADATA_NAME Sequence T Tuple TypeVar Union auto cast common env functools get_iter_block_name
-    get_iter_handle_name inspect logger logging os overload signal sys wraps
-    """.split()
+    [
+        "Any",
+        "BLOCK_NAME",
+        "CTX_SEPARATOR",
+        "Callable",
+        "CheckpointEvent",
+        "CommunicationEvent",
+        "ComputeEvent",
+        "DataEvent",
+        "DataLoaderEvent",
+        "DeviceEvent",
+        "Dict",
+        "Enum",
+        "Generator",
+        "IOEvent",
+        "INIT_NAME",
+        "ITER_COUNT_NAME",
+        "ITER_NAME",
+        "IntEnum",
+        "Iterable",
+        "Iterator",
+        "List",
+        "Optional",
+        "OtherEvent",
+        "P",
+        "PackageNotFoundError",
+        "ParamSpec",
+        "Path",
+        "PipelineEvent",
+        "Protocol",
+        "R",
+        "ROOT_CAT",
+        "ROOT_NAME",
+        "START_METADATA_NAME",
+        "STOP_METADATA_NAME",
+        "Sequence",
+        "T",
+        "Tuple",
+        "TypeVar",
+        "Union",
+        "auto",
+        "cast",
+        "common",
+        "env",
+        "functools",
+        "get_iter_block_name",
+        "get_iter_handle_name",
+        "inspect",
+        "logger",
+        "logging",
+        "os",
+        "overload",
+        "signal",
+        "sys",
+        "wraps",
+    ]
 )
 """What MODULE has besides, having imported it, or for use within the library."""
 
@@ -400,6 +455,7 @@ OLD_WRAPPED_ARGUMENT = "f_py"
 """What the argument of each of DECORATORS is called, and was in 1.0.11 to 1.0.15."""
 ITER = "iter"
 UPDATE = "update"
+UPDATE_ORDER = ("epoch", "step", "image_idx", "image_size", "args")
 ITER_NAME_ARGUMENT = "iter_name"
 GONE_ITER_ARGUMENTS = frozenset({"include_yield", "include_iter"})
 MISTAKEN_CATEGORY = "category"
