@@ -39,30 +39,31 @@ class MovedImport(Rule):
             if has_alternative(module, use):
                 continue
             old, new = _full(use), _now(_full(use), module.generation)
-            words = {"old": old, "new": f"import from `{new}`" if new else "see its documentation for what replaces it"}
+            hint = f"import from `{new}`" if new else "see its documentation for what replaces it"
             if isinstance(node, ast.Import):
                 edits = _plain(module, use, new) if new else None
-                yield self.finding(module, use.alias, Fix(tuple(edits)) if edits else None, **words)
+                yield self.finding(module, use.alias, Fix(tuple(edits)) if edits else None, old=old, new=hint)
                 continue
             if old != use.module:  # ``from dftracer import logger``
                 edits = _submodule(module, use, new) if new else None
-                yield self.finding(module, use.alias, Fix(tuple(edits)) if edits else None, **words)
+                yield self.finding(module, use.alias, Fix(tuple(edits)) if edits else None, old=old, new=hint)
                 continue
             seen.add(node)
             place = module_place(module, node)
             if place is None:
-                yield self.finding(module, node, **words)
+                yield self.finding(module, node, old=old, new=hint)
                 continue
             edits = _from(module, node, new) if new else None
             fix = Fix((Rewrite(*place, new), *edits)) if edits is not None else None
-            yield self.finding_at(module.path, (place[0], place[1] + 1, place[2], place[3] + 1), fix, **words)
+            yield self.finding_at(module.path, (place[0], place[1] + 1, place[2], place[3] + 1), fix, old=old, new=hint)
 
     VALID: ClassVar[tuple[Case, ...]] = (
         Case("current", "from dftracer.python import dftracer, dft_fn\n"),
         Case("old-release-wanted", "from dftracer.logger import dftracer, dft_fn\n", target="1.0.11"),
         Case(
             "both-generations",
-            "try:\n    from dftracer.python import dft_fn\nexcept ImportError:\n    from dftracer.logger import dft_fn\n",
+            "try:\n    from dftracer.python import dft_fn\nexcept ImportError:\n"
+            "    from dftracer.logger import dft_fn\n",
         ),
         Case(
             "by-version",
@@ -93,9 +94,11 @@ class MovedImport(Rule):
         ),
         Case(
             "stand-in",
-            "try:\n    from dftracer.logger import dftracer, dft_fn\nexcept ImportError:\n    dftracer = dft_fn = None\n",
+            "try:\n    from dftracer.logger import dftracer, dft_fn\nexcept ImportError:\n"
+            "    dftracer = dft_fn = None\n",
             ((2, 10),),
-            "try:\n    from dftracer.python import dftracer, dft_fn\nexcept ImportError:\n    dftracer = dft_fn = None\n",
+            "try:\n    from dftracer.python import dftracer, dft_fn\nexcept ImportError:\n"
+            "    dftracer = dft_fn = None\n",
         ),
         Case(
             "module-object",

@@ -26,10 +26,10 @@ _CLOSE = 0.85
 class UnknownName(Rule):
     """Names that no release has, or that are looked for in the wrong place.
 
-    ``dftracer_fn``, ``DFTracer`` and ``finalize_log`` circulate in examples; ``from dftracer import dft_fn`` forgets the
-    module, ``@dft_fn("IO")`` the method: the object itself cannot be called. Each raises as soon as it is reached,
-    whether tracing is on or off. Any other name is reported where it is a slip of the pen away from one that exists;
-    names of later releases are left alone."""
+    ``dftracer_fn``, ``DFTracer`` and ``finalize_log`` circulate in examples; ``from dftracer import dft_fn`` forgets
+    the module, ``@dft_fn("IO")`` the method: the object itself cannot be called. Each raises once it is reached,
+    whether tracing is on or off. Any other name is reported where it is a slip away from one that exists; names of
+    later releases are left alone."""
 
     CODE: ClassVar[str] = "DFT102"
     NAME: ClassVar[str] = "unknown-name"
@@ -49,11 +49,11 @@ class UnknownName(Rule):
             if use.handed_on or use.name in ("", "*") or not isinstance(node, ast.ImportFrom):
                 continue
             if use.module == vocabulary.TRACER_PACKAGE:
-                if meant_name(module.generation, use.name) and use.role.startswith("unknown:"):
-                    if not has_alternative(module, use):
-                        fix = from_python_module(module, node)
-                        fault = f"is not in `{use.module}`; import it from `{module.generation.module}`"
-                        yield self.finding(module, use.alias, fix, name=use.name, fault=fault)
+                meant = meant_name(module.generation, use.name) and use.role.startswith("unknown:")
+                if meant and not has_alternative(module, use):
+                    fix = from_python_module(module, node)
+                    fault = f"is not in `{use.module}`; import it from `{module.generation.module}`"
+                    yield self.finding(module, use.alias, fix, name=use.name, fault=fault)
                 continue
             fault, fix = self._in_module(module, use.module, use.name, use.alias)
             if fault:
@@ -63,10 +63,10 @@ class UnknownName(Rule):
         base, name = module.usage.role_of(node.value, use.ancestors), node.attr
         fault, fix = "", None
         if base == f"module:{vocabulary.TRACER_PACKAGE}":
-            if name in vocabulary.LOGGER_METHODS or meant_name(module.generation, name):
-                if not use.role.startswith(("module:", "native")):
-                    fault = f"is not in `{vocabulary.TRACER_PACKAGE}`; it is in `{module.generation.module}`"
-                    fix = as_python_module(module, node, use)
+            meant = name in vocabulary.LOGGER_METHODS or meant_name(module.generation, name)
+            if meant and not use.role.startswith(("module:", "native")):
+                fault = f"is not in `{vocabulary.TRACER_PACKAGE}`; it is in `{module.generation.module}`"
+                fix = as_python_module(module, node, use)
         elif base.startswith("module:"):
             fault, fix = self._in_module(module, base.removeprefix("module:"), name, node)
         elif base in ("logger", "log"):

@@ -21,8 +21,8 @@ _ALSO_TAKEN = frozenset({("int_args", "float_args")})
 
 
 class StaleArgument(Rule):
-    """Arguments that no release takes (``comp=``, ``log_file=``), that are gone (``f_py=``, ``include_yield=``), or that
-    mean something else at their place than they did in the release that the file is written for.
+    """Arguments that no release takes (``comp=``, ``log_file=``), that are gone (``f_py=``, ``include_yield=``), or
+    that mean something else at their place than they did in the release that the file is written for.
 
     An unknown one raises ``TypeError``, with tracing off as well. Of those that changed places, the second one of
     ``iter`` was the name of the item and is that of the loop, and the fifth of ``log_event`` held strings and holds
@@ -152,9 +152,11 @@ class StaleArgument(Rule):
         ),
         Case(
             "wrapped",
-            "from dftracer.python import dft_fn\nx = dft_fn('C')\nf = x.log(f_py=f)\ng = x.log_init(name='n', f_py=g)\n",
+            "from dftracer.python import dft_fn\nx = dft_fn('C')\nf = x.log(f_py=f)\n"
+            "g = x.log_init(name='n', f_py=g)\n",
             ((3, 11), (4, 26)),
-            "from dftracer.python import dft_fn\nx = dft_fn('C')\nf = x.log(func=f)\ng = x.log_init(name='n', init=g)\n",
+            "from dftracer.python import dft_fn\nx = dft_fn('C')\nf = x.log(func=f)\n"
+            "g = x.log_init(name='n', init=g)\n",
         ),
         Case(
             "loop-with-both",
@@ -168,7 +170,8 @@ class StaleArgument(Rule):
         ),
         Case(
             "loop-of-first-generation",
-            "from dlio_profiler.logger import fn_interceptor as Profile\nfor b in Profile('C').iter(it, 'batch'): ...\n",
+            "from dlio_profiler.logger import fn_interceptor as Profile\n"
+            "for b in Profile('C').iter(it, 'batch'): ...\n",
             ((2, 32),),
             "from dlio_profiler.logger import fn_interceptor as Profile\n"
             "for b in Profile('C').iter(it, iter_name='batch'): ...\n",
@@ -176,7 +179,8 @@ class StaleArgument(Rule):
         Case(
             "strings-in-fifth-place",
             "from dftracer.python import dftracer\nlog = dftracer.get_instance()\n"
-            "log.log_event('n', 'C', t, d, {'path': 'a', 'mode': f'{m}'})\nlog.log_event('n', 'C', t, d, {}, {'k': (0, 'v')})\n",
+            "log.log_event('n', 'C', t, d, {'path': 'a', 'mode': f'{m}'})\n"
+            "log.log_event('n', 'C', t, d, {}, {'k': (0, 'v')})\n",
             ((3, 31), (4, 35)),
             "from dftracer.python import dftracer\nlog = dftracer.get_instance()\n"
             "log.log_event('n', 'C', t, d, string_args={'path': 'a', 'mode': f'{m}'})\n"

@@ -51,9 +51,11 @@ class CategoryKeyword(Rule):
         ),
         Case(
             "event",
-            "import dftracer.python as dp\ndp.dftracer.get_instance().log_event('n', category='C', start_time=t, duration=d)\n",
+            "import dftracer.python as dp\n"
+            "dp.dftracer.get_instance().log_event('n', category='C', start_time=t, duration=d)\n",
             ((2, 43),),
-            "import dftracer.python as dp\ndp.dftracer.get_instance().log_event('n', cat='C', start_time=t, duration=d)\n",
+            "import dftracer.python as dp\n"
+            "dp.dftracer.get_instance().log_event('n', cat='C', start_time=t, duration=d)\n",
         ),
         Case("both", "from dftracer.python import dft_fn\nx = dft_fn('IO', category='C')\n", ((2, 18),)),
     )

@@ -48,8 +48,8 @@ def is_current(imported: str, generation: vocabulary.Generation) -> bool:
 
 
 def has_alternative(module: Module, use: ImportUse) -> bool:
-    """Whether another branch of the same ``try`` or ``if`` imports what the releases that are written for have: then the
-    older spelling is there on purpose."""
+    """Whether another branch of the same ``try`` or ``if`` imports from where the names are now: then the older
+    spelling is there on purpose."""
     return any(
         other.node is not use.node
         and not other.handed_on

@@ -463,6 +463,8 @@ MISTAKEN_CATEGORY = "category"
 FUNCTION_ARGUMENTS = ("cat", "name", "epoch", "step", "image_idx", "image_size", "enable")
 INITIALIZE_ORDER = ("logfile", "data_dir", "process_id")
 EVENT_ORDER = ("name", "cat", "start_time", "duration", "int_args", "float_args", "string_args", "relations")
+TAG_VALUE, TAG_TYPE, TAG_DTYPE, TAG_VALUE_TYPE = "TagValue", "TagType", "TagDType", "dtype"
+TAG_DTYPES = {int: "INT", float: "FLOAT", str: "STRING"}
 TAGGED_ARGUMENTS = {"int_args": int, "float_args": float, "string_args": str}
 """Arguments of ``log_event`` that take (tag, value) pairs -> the type of the values."""
 
