@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dfannotate import vocabulary
+from dfannotate.edits import Splice
 from dfannotate.facts import dotted, is_main_guard
-from dfannotate.rules import Module
-from dfannotate.usage import CallUse, Function, Use
+from dfannotate.rules import Fix, Module
+from dfannotate.usage import CallUse, Function, Use, is_tracer_module
 
 INITIALIZES = (f"logger.{vocabulary.INITIALIZE}", f"log.{vocabulary.INITIALIZE}")
 FINALIZES = (f"log.{vocabulary.FINALIZE}", f"logger.{vocabulary.FINALIZE}")
@@ -25,11 +26,6 @@ def initializes(module: Module) -> tuple[CallUse, ...]:
 def finalizes(module: Module) -> tuple[CallUse, ...]:
     """The calls that end it."""
     return module.usage.calls(*FINALIZES)
-
-
-def mentions_finalize(module: Module) -> bool:
-    """Whether ``finalize`` is spoken of at all, called or handed over, on whatever object."""
-    return vocabulary.FINALIZE in module.text
 
 
 def guards(module: Module) -> list[ast.If]:
@@ -140,12 +136,70 @@ def start_of(use: CallUse) -> Start | None:
     return None
 
 
-def loads_of(module: Module, name: str) -> int:
-    """How often the value of a variable is taken, anywhere in the file, under its name."""
-    return sum(
-        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
-        for node in ast.walk(module.tree)
+def handed_over(module: Module) -> bool:
+    """Whether ``finalize`` is given to somebody who will call it (``atexit.register(log.finalize)``)."""
+    called = {id(use.call.func) for use in finalizes(module)}
+    return any(
+        use.role in FINALIZES and not isinstance(use, CallUse) and id(use.node) not in called
+        for use in module.usage.uses
     )
+
+
+def speaks_of_finalize(module: Module) -> bool:
+    """Whether anything in the file is called ``finalize``, be it whose it may, or begins so."""
+    if vocabulary.FINALIZE not in module.text:
+        return False
+    for node in ast.walk(module.tree):
+        name = getattr(node, "attr", None) or getattr(node, "id", None) or getattr(node, "value", None)
+        is_name = isinstance(node, (ast.Attribute, ast.Name, ast.Constant)) and isinstance(name, str)
+        if is_name and str(name).startswith(vocabulary.FINALIZE):
+            return True
+    return False
+
+
+def may_be_ended_elsewhere(module: Module) -> bool:
+    """Whether a module of the project that the file imports has the tracer's class or its object, and so may finalize
+    what is started here."""
+    for node in ast.walk(module.tree):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = "." * node.level + (node.module or "")
+            names = [base, *(base + ("" if base.endswith(".") else ".") + alias.name for alias in node.names)]
+        for name in names:
+            if not is_tracer_module(name) and not vocabulary.is_shim(name):
+                roles = set(module.project.exports(module.path, name).values())
+                if not roles.isdisjoint({"logger", "log", "->log", "->logger"}):
+                    return True
+    return False
+
+
+def runs_as_program(module: Module, use: Use) -> bool:
+    """Whether a statement surely runs where the file is the program: in its guard, in a function that is called from
+    there by name, or at the top level of a file that does more there than define."""
+    function = use.function
+    if function is None:
+        if any(isinstance(node, ast.ClassDef) for node in use.ancestors):
+            return False
+        if any(node in use.ancestors for node in guards(module)):
+            return True
+        return not guards(module) and is_script(module)
+    known = functions(module)
+    reached = {name for name in top_calls(module) if name in known}
+    pending = list(reached)
+    while pending:
+        new = {name for name in called_names(known[pending.pop()].body) if name in known} - reached
+        reached |= new
+        pending += new
+    return function.name in reached and known[function.name] is function
+
+
+def is_script(module: Module) -> bool:
+    """Whether a file without a guard works at its top level: it loops, or calls what it defines itself."""
+    if any(isinstance(node, (ast.For, ast.While, ast.With)) for node in module.tree.body):
+        return True
+    return not functions(module).keys().isdisjoint(top_calls(module))
 
 
 def leaves(block: Sequence[ast.stmt]) -> bool:
@@ -153,7 +207,71 @@ def leaves(block: Sequence[ast.stmt]) -> bool:
     return bool(block) and isinstance(block[-1], _LEAVES)
 
 
-def is_exit(node: ast.AST) -> bool:
-    """Whether a statement is a call that ends the process."""
-    value = node.value if isinstance(node, ast.Expr) else None
-    return isinstance(value, ast.Call) and dotted(value.func) in ("sys.exit", "os._exit", "exit", "quit", "os.abort")
+def is_exit(node: ast.AST) -> str:
+    """What a call is called that ends the process; empty for anything else."""
+    name = dotted(node.func) if isinstance(node, ast.Call) else ""
+    return name if name in ("sys.exit", "os._exit", "exit", "quit", "os.abort") else ""
+
+
+def is_alone(module: Module, statement: ast.stmt) -> bool:
+    """Whether a statement has its lines to itself, so that another can be put before or behind it."""
+    line, column, end_line, end = module.position(statement)
+    return (
+        not module.lines[line - 1][:column].strip(" \t\f")
+        and not module.lines[end_line - 1][end:].partition("#")[0].strip()
+        and not (line > 1 and module.lines[line - 2].rstrip("\r\n").endswith("\\"))
+        and module.lines[end_line - 1].endswith(("\n", "\r"))
+    )
+
+
+def indent_of(module: Module, statement: ast.stmt) -> str:
+    line, column, _, _ = module.position(statement)
+    return module.lines[line - 1][:column]
+
+
+def log_expression(module: Module, start: Start) -> str:
+    """The object that a start gives, as it can be written behind it."""
+    if start.name:
+        return start.name
+    owner = start.use.call.func
+    assert isinstance(owner, ast.Attribute)
+    text = module.segment(owner.value)
+    return text if start.use.role.startswith("log.") else f"{text}.{vocabulary.GET_INSTANCE}()"
+
+
+def finalize_at_exit(module: Module, start: Start) -> Fix | None:
+    """Behind the start, what finalizes when the process ends, in whatever way Python does that itself."""
+    if not is_alone(module, start.statement):
+        return None
+    own = _atexit(module, start)
+    name = own or module.names.atexit
+    line = f"{indent_of(module, start.statement)}{name}.register({log_expression(module, start)}.{vocabulary.FINALIZE})"
+    end = module.position(start.statement)[2]
+    first_use = 0 if start.use.function is not None else start.statement.lineno
+    needs = frozenset() if own else frozenset({"atexit"})
+    return Fix((Splice(end + 1, end + 1, (line,)),), needs, first_use)
+
+
+def _atexit(module: Module, start: Start) -> str:
+    """The file's own name for ``atexit``, imported at its top above the start."""
+    for node in module.tree.body:
+        if node.lineno >= start.statement.lineno:
+            return ""
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name == "atexit":
+                    return alias.asname or alias.name
+    return ""
+
+
+def escapes(module: Module, name: str) -> bool:
+    """Whether a variable's value goes anywhere but into calls of its own methods."""
+    owned = {
+        id(node.value)
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+    }
+    return any(
+        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load) and id(node) not in owned
+        for node in ast.walk(module.tree)
+    )
