@@ -32,16 +32,41 @@ class SwallowedInitialize(Rule):
                 seen.add(id(node))
                 yield self.finding(module, node)
 
-    VALID: ClassVar[tuple[Case, ...]] = ( Case("said", _IMPORT + "try:\n    dftracer.initialize_log()\nexcept
-    Exception as error:\n    print(error)\n"), Case( "not-installed", "try:\n    from dftracer.python import
-    dftracer\n    dftracer.initialize_log()\n" "except ImportError:\n    pass\n", ), Case( "other-object", "from logs
-    import dftracer\ntry:\n    dftracer.initialize_log()\nexcept Exception:\n    pass\n", ), Case(
-    "in-what-is-defined", _IMPORT + "try:\n    def f():\n        dftracer.initialize_log()\nexcept Exception:\n
-    pass\n", ), ) INVALID: ClassVar[tuple[Case, ...]] = ( Case( "pass", _IMPORT + "try:\n    log =
-    dftracer.initialize_log()\nexcept Exception:\n    pass\n", ((4, 1),), ), Case( "suppress", "import
-    contextlib\nimport dftracer.python as d\nwith contextlib.suppress(OSError, Exception):\n" "
-    d.dftracer.initialize_log()\n", ((3, 6),), ), Case( "bare", _IMPORT + "def f():\n    try:\n        if True:\n
-    return dftracer.initialize_log()\n    except:\n        ...\n", ((6, 5),), ), )
+    VALID: ClassVar[tuple[Case, ...]] = (
+        Case("said", _IMPORT + "try:\n    dftracer.initialize_log()\nexcept Exception as error:\n    print(error)\n"),
+        Case(
+            "not-installed",
+            "try:\n    from dftracer.python import dftracer\n    dftracer.initialize_log()\n"
+            "except ImportError:\n    pass\n",
+        ),
+        Case(
+            "other-object",
+            "from logs import dftracer\ntry:\n    dftracer.initialize_log()\nexcept Exception:\n    pass\n",
+        ),
+        Case(
+            "in-what-is-defined",
+            _IMPORT + "try:\n    def f():\n        dftracer.initialize_log()\nexcept Exception:\n    pass\n",
+        ),
+    )
+    INVALID: ClassVar[tuple[Case, ...]] = (
+        Case(
+            "pass",
+            _IMPORT + "try:\n    log = dftracer.initialize_log()\nexcept Exception:\n    pass\n",
+            ((4, 1),),
+        ),
+        Case(
+            "suppress",
+            "import contextlib\nimport dftracer.python as d\nwith contextlib.suppress(OSError, Exception):\n"
+            "    d.dftracer.initialize_log()\n",
+            ((3, 6),),
+        ),
+        Case(
+            "bare",
+            _IMPORT + "def f():\n    try:\n        if True:\n            return dftracer.initialize_log()\n"
+            "    except:\n        ...\n",
+            ((6, 5),),
+        ),
+    )
 
 
 def _swallowing(use: CallUse) -> ast.AST | None:
