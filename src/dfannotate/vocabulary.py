@@ -177,6 +177,12 @@ BUILD_VARIABLES = frozenset(
 )
 """Read when the library is built; setting them for a run does nothing."""
 
+DELIBERATE_VALUES = frozenset({"DATA_DIR", "ENABLE_AGGREGATION"})
+"""Variables whose ``bad`` values are set by people who know what they do."""
+OFF_WORDS = frozenset({"0", "false", "no", "off", "n", "f"})
+"""Written for off; the tracer takes whatever is not 1 for it."""
+OFF_IS_FINE = frozenset({"ENABLE", "INC_METADATA"})
+
 # --- releases -------------------------------------------------------------------------------------------------------
 
 DISTRIBUTION_NATIVE = "dftracer"
