@@ -1,8 +1,8 @@
 """Environment variables of the tracer: where a file sets one, and what is wrong with what it sets.
 
 A *setting* is what reaches the environment of a program: ``os.environ`` and ``env=`` in Python, assignments,
-``export``, ``env`` and the options of launchers in shell scripts, maps and lists in YAML, ``ENV`` in a Dockerfile, lines of a
-``.env`` file. What a comment, a message or a here-document says about one is none.
+``export``, ``env`` and the options of launchers in shell scripts, maps and lists in YAML, ``ENV`` in a Dockerfile,
+lines of a ``.env`` file. What a comment, a message or a here-document says about one is none.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ Place = tuple[int, int, int, int]
 PREFIXES = (vocabulary.ENV_PREFIX, vocabulary.ENV_PREFIX_OLD)
 NAME = rf"(?:{'|'.join(PREFIXES)})\w+"
 _MENTION = re.compile(rf"\b{NAME}\b")
+_NAMED = re.compile(rf"[\"']{NAME}[\"']|\b{NAME}[ \t]*=(?!=)")
 _ENV_OBJECT = re.compile(r"(?:.*_)?env(?:iron(?:ment)?)?(?:_(?:vars?|variables|dict))?", re.IGNORECASE)
 _SCRIPTS = frozenset(
     {"run", "script", "scripts", "command", "commands", "cmd", "args", "before_script", "after_script", "entrypoint"}
@@ -178,7 +179,7 @@ def in_python(module: Module) -> list[Setting]:
     """Every setting that a module makes, in order: for itself by ``os.environ``, for a program by ``env=``.
 
     A dictionary counts where it is known for an environment: by its name, by what it is made from, or where it goes."""
-    lines = sorted({number for number, line in enumerate(module.lines, 1) if _MENTION.search(line)})
+    lines = _lines(module)
     if not lines:
         return []
     found: list[Setting] = []
@@ -249,7 +250,7 @@ def in_python(module: Module) -> list[Setting]:
 
 def read_in_python(module: Module) -> Iterator[tuple[str, Place]]:
     """Every variable that a module asks for: ``os.environ[…]``, ``.get``, ``os.getenv``."""
-    lines = sorted({number for number, line in enumerate(module.lines, 1) if _MENTION.search(line)})
+    lines = _lines(module)
     for node in _near(module.tree, lines) if lines else ():
         key: ast.expr | None = None
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and _is_environment(node.value):
@@ -276,6 +277,13 @@ def _is_environment(node: ast.expr) -> bool:
 
 def _is_self(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id in ("self", "cls")
+
+
+def _lines(module: Module) -> list[int]:
+    """The lines that name a variable in quotes, or as an argument."""
+    if not any(prefix in module.text for prefix in PREFIXES):  # far quicker than the pattern
+        return []
+    return [number for number, line in enumerate(module.lines, 1) if _NAMED.search(line)]
 
 
 def _near(tree: ast.Module, lines: list[int]) -> Iterator[ast.AST]:
