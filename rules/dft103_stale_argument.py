@@ -25,7 +25,7 @@ class StaleArgument(Rule):
     that mean something else at their place than they did in the release that the file is written for.
 
     An unknown one raises ``TypeError``, with tracing off as well. Of those that changed places, the second one of
-    ``iter`` was the name of the item and is that of the loop, and the fifth of ``log_event`` held strings and holds
+    ``iter`` named the count of the items and names the loop, and the fifth of ``log_event`` held strings and holds
     integers, which raises when tracing is on."""
 
     CODE: ClassVar[str] = "DFT103"
@@ -83,7 +83,7 @@ class StaleArgument(Rule):
         if _is_of_predecessor(module) and len(use.call.args) == 2 and not _is_starred(use.call):
             second = use.call.args[1]
             fix = Fix((insert_before(module, second, f"{vocabulary.ITER_NAME_ARGUMENT}="),))
-            fault = "in the second place was the name of the item, and is that of the loop now"
+            fault = "in the second place named the count of the items, and names the loop now"
             yield self.finding(module, second, fix, argument=module.segment(second), fault=fault)
 
     def _event(self, module: Module, use: CallUse) -> Iterator[Finding]:

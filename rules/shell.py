@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 _BREAKS = ";|&()\n"
 _ENDS = frozenset(" \t\r\f<>" + _BREAKS)
-_HEREDOC = re.compile(r"<<(?P<dash>-?)[ \t]*(?P<quote>['\"\\]?)(?P<word>[\w.\-]+)")
+_HEREDOC = re.compile(r"<<(?P<dash>-?)[ \t]*(?P<quote>['\"\\]?)(?P<word>[^\W\d][\w.\-]*)")
 _ASSIGNED = re.compile(r"(?P<name>[A-Za-z_]\w*)=")
 _LISTED = re.compile(r"(?:^|(?<=[,=\s]))(?P<name>[A-Za-z_]\w*)=(?P<value>[^,]*)")
 _OPENING = frozenset(
@@ -157,6 +157,8 @@ def _commands(text: str, position: int, end: int) -> Iterator[list[_Word]]:
             position = end if newline < 0 else newline
         elif sign == "\\" and text.startswith(("\n", "\r\n"), position + 1):
             position = text.index("\n", position) + 1
+        elif text.startswith("<<<", position):  # a string, and no document
+            position += 3
         elif sign == "<" and (found := _HEREDOC.match(text, position, end)):
             waiting.append((found["word"], bool(found["dash"])))
             position = found.end() + (found["quote"] in ("'", '"') and found["quote"] != "")
