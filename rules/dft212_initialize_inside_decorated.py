@@ -77,11 +77,12 @@ def _around(module: Module, use: CallUse) -> str:
         if isinstance(node, (ast.With, ast.AsyncWith)) and id(node) in regions and inner in node.body:
             return "a region"
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            if node is not use.function:
+            function = use.function
+            if function is None or node is not function:
                 return ""
             for decoration in module.usage.decorations:
                 if decoration.function is node and (decoration.method or is_ready_made(decoration)):
-                    return "" if use.function.name in top_calls(module) else f"`{spelled(module, decoration)}`"
+                    return "" if function.name in top_calls(module) else f"`{spelled(module, decoration)}`"
             return ""
         inner = node
     return ""

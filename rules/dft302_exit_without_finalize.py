@@ -4,30 +4,24 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from dfannotate import vocabulary
 from dfannotate.edits import Splice
 from dfannotate.rules import Case, Finding, Fix, Module, Rule
+from dfannotate.rules.exits import AT_ONCE, Way, between_calls, ways_out
 from dfannotate.rules.lifecycles import (
     Start,
-    called_names,
     finalize_at_exit,
     finalizes,
-    functions,
     handed_over,
     indent_of,
     initializes,
     is_alone,
-    is_exit,
     start_of,
 )
-from dfannotate.usage import CallUse
 
 _HEAD = "import os, sys\nfrom dftracer.python import dftracer\n"
-_ALL = frozenset({"BaseException", "SystemExit"})
-_AT_ONCE = ("os._exit", "os.abort")
 
 
 class ExitWithoutFinalize(Rule):
@@ -50,12 +44,13 @@ class ExitWithoutFinalize(Rule):
         registered = handed_over(module)
         for use in initializes(module):
             start = start_of(use)
-            between = _between(use, ends[0])
+            between = between_calls(use, ends[0])
             if start is None or between is None:
                 continue
-            for way in _ways_out(module, between):
-                at_once = way.text in _AT_ONCE
-                if registered and not at_once:
+            for way in ways_out(module, between):
+                at_once = way.text in AT_ONCE
+                # A forked child has to leave by ``os._exit``, and the tracer sees to that itself.
+                if "fork()" in module.text if at_once else registered:
                     continue
                 fix = _finalize_before(module, way, start) if at_once else finalize_at_exit(module, start)
                 instead = "finalize before it" if at_once else "finalize by `atexit` or `try … finally`"
@@ -86,6 +81,11 @@ class ExitWithoutFinalize(Rule):
         Case(
             "defined-between",
             _HEAD + "log = dftracer.initialize_log()\ndef f():\n    return 1\nlog.finalize()\n",
+        ),
+        Case(
+            "child",
+            _HEAD
+            + "log = dftracer.initialize_log()\nif os.fork() == 0:\n    work()\n    os._exit(0)\nlog.finalize()\n",
         ),
         Case(
             "other-method",
@@ -132,75 +132,7 @@ class ExitWithoutFinalize(Rule):
     )
 
 
-@dataclass(frozen=True)
-class _Way:
-    """A way out: the node that is shown, the statement that it is, and how a message calls it."""
-
-    node: ast.AST
-    statement: ast.stmt
-    text: str
-
-
-def _between(start: CallUse, end: CallUse) -> list[ast.stmt] | None:
-    """The statements between those that hold the two calls, of the innermost block that holds both; None where they
-    are not in one function, or in the other order."""
-    if start.function is not end.function:
-        return None
-    first, second = (*start.ancestors, start.node), (*end.ancestors, end.node)
-    depth = next((i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a is not b), 0)
-    if not depth:
-        return None
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(first[depth - 1], name, None)
-        if isinstance(block, list) and first[depth] in block and second[depth] in block:
-            found: list[ast.stmt] = block[block.index(first[depth]) + 1 : block.index(second[depth])]
-            return found if block.index(first[depth]) < block.index(second[depth]) else None
-    return None
-
-
-def _ways_out(module: Module, between: list[ast.stmt]) -> Iterator[_Way]:
-    yield from _ways(between)
-    known = functions(module)
-    reached: set[str] = set()
-    pending = [name for name in called_names(between) if name in known]
-    while pending:
-        name = pending.pop()
-        if name not in reached:
-            reached.add(name)
-            yield from (way for way in _ways(known[name].body) if way.text not in ("return", "raise"))
-            pending += [other for other in called_names(known[name].body) if other in known]
-
-
-def _ways(body: list[ast.stmt], caught: bool = False, all_caught: bool = False) -> Iterator[_Way]:
-    """The ways out of a block's function, those left out that something around them catches."""
-    for node in body:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            continue
-        if isinstance(node, ast.Return):
-            yield _Way(node, node, "return")
-        elif isinstance(node, ast.Raise) and not caught:
-            yield _Way(node, node, "raise")
-        elif isinstance(node, ast.Expr) and (name := is_exit(node.value)) and (name in _AT_ONCE or not all_caught):
-            yield _Way(node, node, name)
-        inner_caught, inner_all = caught, all_caught
-        if isinstance(node, ast.Try) and node.handlers:
-            inner_caught, inner_all = True, all_caught or any(_catches_all(handler) for handler in node.handlers)
-        elif isinstance(node, (ast.With, ast.AsyncWith)):
-            inner_caught = inner_all = True  # contextlib.suppress, pytest.raises
-        yield from _ways(getattr(node, "body", []), inner_caught, inner_all)
-        for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
-            yield from _ways(part.body, caught, all_caught)
-        for name in ("orelse", "finalbody"):
-            yield from _ways(getattr(node, name, []), caught, all_caught)
-
-
-def _catches_all(handler: ast.ExceptHandler) -> bool:
-    if handler.type is None:
-        return True
-    return any(isinstance(node, ast.Name) and node.id in _ALL for node in ast.walk(handler.type))
-
-
-def _finalize_before(module: Module, way: _Way, start: Start) -> Fix | None:
+def _finalize_before(module: Module, way: Way, start: Start) -> Fix | None:
     owner = start.use.call.func
     if not is_alone(module, way.statement) or not isinstance(owner, ast.Attribute):
         return None
