@@ -16,13 +16,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import NoReturn, TextIO
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
 from dfannotate import vocabulary
 from dfannotate.cli import files
 from dfannotate.cli.config import Config, find_file, load_config
 from dfannotate.cli.lint_formats import FORMATS, Outcome, Shown, excerpt, print_statistics
-from dfannotate.cli.lint_project import LintProject, Table
+from dfannotate.cli.lint_project import Asked, Asker, LintProject, Table
 from dfannotate.cli.run import Crash, Lanes
 from dfannotate.cli.show import Messages, UserError, count
 from dfannotate.cli.state import FOLDER, MANIFEST_NAME, ROOT_MARKS, project_root
@@ -39,6 +39,9 @@ from dfannotate.rules.engine import (
     words_of,
 )
 from dfannotate.source import ParseFailure, Source, parse_bytes_as_text, read_source
+
+if TYPE_CHECKING:
+    from dfannotate.usage import Usage
 
 LAUNCH_SUFFIXES = (".sh", ".bash", ".sbatch", ".slurm", ".pbs", ".yml", ".yaml", ".env", ".dockerfile")
 LAUNCH_NAMES = re.compile(r"(?:Dockerfile|Containerfile)(?:\..+)?|\.env(?:\..+)?|\.envrc")
@@ -89,6 +92,8 @@ class Setup:
     table: Table
     looked_at: frozenset[str]
     is_traced: bool
+    leads_out: bool
+    """Whether the files may import others of the project that are not looked at."""
     names: tuple[str, ...] = ()
     """What is handed on under names that do not give the tracer away."""
 
@@ -242,9 +247,10 @@ def _look_and_check(
         table=table,
         looked_at=everything,
         is_traced=is_traced,
+        leads_out=_may_lead_out(everything, root),
     )
     setup = _handed_on(setup, lanes, everything, concerned)
-    asked = everything if setup.names or setup.is_traced or _may_lead_out(everything, root) else concerned
+    asked = everything if setup.names or setup.is_traced or setup.leads_out else concerned
     checking = {path: (_shown(path), setup, ignored.at(path)) for path in asked}
     for path, outcome in lanes.map(inspect, checking):
         if isinstance(outcome, Crash):
@@ -344,7 +350,8 @@ class _Ignored:
 
 _data: dict[str, bytes] = {}
 """What this process has read; a lane keeps it from the first look for the second."""
-_sources: dict[str, Source] = {}
+_usages: dict[str, tuple[Usage, Asked]] = {}
+"""The tracer in the files that mention it, as if they stood alone, and what they wanted to know of others."""
 _projects: dict[int, tuple[Setup, LintProject]] = {}
 
 
@@ -361,8 +368,10 @@ def look(path: str) -> Look:
         try:
             from dfannotate.usage import Usage
 
-            source = _sources[path] = read_source(_shown(path), data)
-            return Look(True, dict(Usage(source).exports))
+            source, asker = read_source(_shown(path), data), Asker()
+            usage = Usage(source, asker)
+            _usages[path] = (usage, asker.asked)
+            return Look(True, dict(usage.exports))
         except ParseFailure:
             pass  # the second look says so
     return Look(True)
@@ -373,7 +382,7 @@ def look_again(path: str, setup: Setup) -> Mapping[str, str]:
     if not _uses_a_name(_data[path], setup):
         return {}
     try:
-        source = _sources.setdefault(path, read_source(_shown(path), _data[path]))
+        source = read_source(_shown(path), _data[path])
     except ParseFailure:
         return {}
     return _project(setup).all_exports(path, source)
@@ -394,18 +403,22 @@ def inspect_data(path: str, shown: str, data: bytes, setup: Setup, rules: Sequen
         mentions(data)
         or _uses_a_name(data, setup)
         or (setup.is_traced and any(word in data for word in words_of(rules)))
-        or project.imports_the_tracer(path, data)
+        or (setup.leads_out and project.gets_the_tracer(path, data))
     ):
         return None
-    project.is_called(shown, path)
+    project.is_called(shown, path, data)
+    known, asked = _usages.pop(path, (None, ()))
     try:
-        source = _sources.pop(path, None) or read_source(shown, data)
+        source = known.source if known else read_source(shown, data)
     except ParseFailure as failure:
         found = check_failure(failure, rules)
         return Outcome(shown, _all_shown(found.findings, setup, _lines(data)), failed=bool(found.findings))
     generation = vocabulary.generation_of(setup.target) or vocabulary.CURRENT
     release = release_of(setup.target)
-    checked = check(Module(source, project, generation), rules, release)
+    module = Module(source, project, generation)
+    if known and project.is_unmoved(path, asked):
+        module.usage = known
+    checked = check(module, rules, release)
     text, fixed = source.text, Counter[str]()
     if setup.repairs and any(finding.fix is not None for finding in checked.findings):
         from dfannotate.codemods.repair import repair
@@ -520,6 +533,7 @@ def _lint_stdin(options: LintOptions, config: Config, root: Path, rules: Sequenc
         table={},
         looked_at=frozenset(),
         is_traced=mentions(data) or _is_traced(options, config, root, rules, frozenset()),
+        leads_out=True,
     )
     outcome = inspect_data(path, shown, data, setup, wanted) or Outcome(shown)
     if options.fix:

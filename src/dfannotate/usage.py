@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import ast
 import bisect
-import re
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -284,7 +284,7 @@ class Usage:
             for alias in node.names:
                 local = alias.asname or alias.name
                 if alias.name == "*":
-                    if handed:
+                    if len(handed):  # not its truth, which a project may give by what the file asks of it
                         yield ImportUse(node, alias, module, "*", "*", "", ancestors, handed_on=True)
                 elif role := handed.get(alias.name):
                     yield ImportUse(node, alias, module, alias.name, local, role, ancestors, handed_on=True)
@@ -686,14 +686,25 @@ def _returned(function: Function) -> Iterator[ast.expr | None]:
             stack.extend(ast.iter_child_nodes(node))
 
 
-def _lines_with(source: Source, names: set[str]) -> set[int]:
-    """The lines of the source that hold one of ``names``."""
-    pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, sorted(names)))})(?!\w)")
-    lines = source.lines
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line))
-    return {bisect.bisect_right(starts, match.start()) for match in pattern.finditer(source.text)}
+def _lines_with(source: Source, names: set[str]) -> list[int]:
+    """The lines of the source that hold one of ``names``, sorted."""
+    text = source.text
+    starts: list[int] = []
+    found: set[int] = set()
+    for name in names:
+        size = len(name)
+        at = text.find(name)  # many times faster than an expression with all of them
+        while at >= 0:
+            if not (_continues(text[at - 1 : at]) or _continues(text[at + size : at + size + 1])):
+                starts = starts or [0, *itertools.accumulate(map(len, source.lines))]
+                found.add(bisect.bisect_right(starts, at))
+            at = text.find(name, at + size)
+    return sorted(found)
+
+
+def _continues(letter: str) -> bool:
+    """Whether a letter beside a name makes it another name."""
+    return letter.isalnum() or letter == "_"
 
 
 def _target_name(target: ast.expr) -> str:
