@@ -38,11 +38,10 @@ class MissingMetadataVariable(Rule):
             yield from self._first(file.path, file.text, in_text(file))
 
     def _first(self, path: str, text: str, settings: list[Setting]) -> Iterator[Finding]:
-        if _is_for_tests(path) or _ELSEWHERE.search(text):
-            return
         for setting in settings:
             if setting.name == vocabulary.ENV_ENABLE and setting.value == vocabulary.ENABLE_VALUE:
-                yield self.finding_at(path, setting.name_place, variable=vocabulary.ENV_METADATA)
+                if not (_is_for_tests(path) or _ELSEWHERE.search(text)):
+                    yield self.finding_at(path, setting.name_place, variable=vocabulary.ENV_METADATA)
                 return
 
     VALID: ClassVar[tuple[Case, ...]] = (

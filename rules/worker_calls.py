@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -15,7 +16,8 @@ from dfannotate.rules.loaders import MAKERS, Maker
 from dfannotate.usage import Function
 from dfannotate.worker_shapes import worker_lines
 
-_WORDS = ("Loader", "Process", "Pool", "spawn", "start_processes", "Sampler")
+_WORDS = tuple(sorted({name.rpartition(".")[2] for name in MAKERS}))
+_NAMED = re.compile(rf"(?<!\w)(?:{'|'.join(_WORDS)})(?!\w)")
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,8 @@ class Made:
 
 def made_in(module: Module) -> Iterator[Made]:
     """The calls that surely make workers: of what is known to, by its own name."""
-    if not any(word in module.text for word in _WORDS):
+    # What is called by its own name is named, in an import or in the call: facts cost more than parsing.
+    if not any(word in module.text for word in _WORDS) or not _NAMED.search(module.text):
         return
     calls = {(call.callee.start, call.callee.end): call for call in module.facts.worker_calls}
     if not calls:
