@@ -10,7 +10,8 @@ from typing import ClassVar
 from dfannotate import vocabulary
 from dfannotate.edits import Rewrite
 from dfannotate.rules import Case, Finding, Fix, Module, Rule
-from dfannotate.rules.event_calls import Argument, EventCall, Kind, Values, event_arguments, event_calls
+from dfannotate.rules.event_calls import Argument, EventCall, event_arguments, event_calls
+from dfannotate.rules.values import Kind, Values
 
 _HEAD = "from dftracer.python import dftracer\nlog = dftracer.get_instance()\n"
 _CALL = "log.log_event(name='n', cat='C', start_time=t, duration=d, "

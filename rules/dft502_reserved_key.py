@@ -7,7 +7,8 @@ from typing import ClassVar
 
 from dfannotate import vocabulary
 from dfannotate.rules import Case, Finding, Module, Rule
-from dfannotate.rules.event_calls import Values, entries, event_arguments, event_calls
+from dfannotate.rules.event_calls import entries, event_arguments, event_calls
+from dfannotate.rules.values import Values
 
 _UPDATE = f"instance.{vocabulary.UPDATE}"
 

@@ -9,7 +9,8 @@ from typing import ClassVar
 
 from dfannotate import vocabulary
 from dfannotate.rules import Case, Finding, Module, Rule
-from dfannotate.rules.event_calls import Values, event_calls
+from dfannotate.rules.event_calls import event_calls
+from dfannotate.rules.values import Values
 from dfannotate.usage import Scope
 
 _BROAD = frozenset({"Exception", "BaseException", "TypeError", "RuntimeError"})

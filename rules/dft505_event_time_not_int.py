@@ -9,8 +9,9 @@ from typing import ClassVar
 from dfannotate import vocabulary
 from dfannotate.edits import Rewrite
 from dfannotate.rules import Case, Finding, Fix, Module, Rule
-from dfannotate.rules.event_calls import Values, event_calls
+from dfannotate.rules.event_calls import event_calls
 from dfannotate.rules.repairs import replace
+from dfannotate.rules.values import Values
 from dfannotate.usage import Scope
 
 _TIMES = ("start_time", "duration")

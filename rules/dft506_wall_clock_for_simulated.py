@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from dfannotate import vocabulary
 from dfannotate.rules import Case, Finding, Module, Rule
-from dfannotate.rules.event_calls import Values
+from dfannotate.rules.values import Values
 
 _PARAMETERS = frozenset(
     {"sim_clock", "sim_now", "sim_time", "simulated_clock", "simulated_time", "simulation_clock", "simulation_time"}

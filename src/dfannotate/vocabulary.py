@@ -416,7 +416,7 @@ HANDED_ON = frozenset(
 """What MODULE has besides, having imported it, or for use within the library."""
 
 OLD_DYNAMO = "dftracer.dynamo"
-"""Of 1.0.14 and 1.0.15: its ``dft_fn`` is another class, which is called ``Dynamo`` in the newest, with other arguments."""
+"""Of 1.0.14 and 1.0.15: its ``dft_fn`` is another class, called ``Dynamo`` in the newest, with other arguments."""
 
 MISTAKEN_NAMES = {
     "dftracer_fn": "function",
