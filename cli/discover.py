@@ -271,7 +271,7 @@ class _Walk:
 
     def _is_hidden(self, name: str) -> bool:
         # A hidden file that is asked for by its name, such as ``.env``, is not hidden to whoever asks for it.
-        return name.startswith(".") and not (self._wanted is not is_python and self._wanted(name))
+        return name.startswith(".") and (is_python(name) or not self._wanted(name))
 
     def _is_opened(self, path: str) -> bool:
         """Whether an ``include`` pattern spells out this path, or leads through it."""

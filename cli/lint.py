@@ -22,7 +22,7 @@ from dfannotate import vocabulary
 from dfannotate.cli import files
 from dfannotate.cli.config import Config, find_file, load_config
 from dfannotate.cli.lint_formats import FORMATS, Outcome, Shown, excerpt, print_statistics
-from dfannotate.cli.lint_project import Asked, Asker, LintProject, Table
+from dfannotate.cli.lint_project import Asked, Asker, LintProject, Table, takes_all
 from dfannotate.cli.run import Crash, Lanes
 from dfannotate.cli.show import Messages, UserError, count
 from dfannotate.cli.state import FOLDER, MANIFEST_NAME, ROOT_MARKS, project_root
@@ -182,6 +182,7 @@ def _target_of_manifest(root: Path, config: Config) -> str | None:
 def lint(options: LintOptions, config: Config, start: Path) -> int:
     """Check, and repair where that is asked for. Returns the exit code. Raises ``UserError`` where nothing can be done
     at all."""
+    _forget()
     rules = _chosen(options, config, start)
     root = project_root(start)
     if options.stdin_filename is not None:
@@ -247,7 +248,7 @@ def _look_and_check(
         table=table,
         looked_at=everything,
         is_traced=is_traced,
-        leads_out=_may_lead_out(everything, root),
+        leads_out=_may_lead_out(options.paths, root),
     )
     setup = _handed_on(setup, lanes, everything, concerned)
     asked = everything if setup.names or setup.is_traced or setup.leads_out else concerned
@@ -276,24 +277,14 @@ def _handed_on(setup: Setup, lanes: Lanes[str], everything: frozenset[str], conc
     return setup
 
 
-def _may_lead_out(looked_at: frozenset[str], root: Path) -> bool:
-    """Whether the files may import others of the project that are not among them."""
-    return any((root / mark).exists() for mark in ROOT_MARKS) and not _holds_all(looked_at, root)
+def _may_lead_out(given: Sequence[Path], root: Path) -> bool:
+    """Whether files may import others of the project that are not among those looked at."""
+    folders = (Path(os.path.realpath(path)) for path in given if path.is_dir())
+    return _is_project(root) and not any(root.is_relative_to(folder) for folder in folders)
 
 
-def _holds_all(looked_at: frozenset[str], root: Path) -> bool:
-    try:
-        with os.scandir(root) as entries:
-            tops = [entry for entry in entries if not entry.name.startswith(".")]
-    except OSError:
-        return True
-    for entry in tops:
-        if entry.is_file() and entry.name.endswith(".py") and os.path.realpath(entry.path) not in looked_at:
-            return False
-        inside = os.path.join(entry.path, "__init__.py")
-        if entry.is_dir() and os.path.isfile(inside) and os.path.realpath(inside) not in looked_at:
-            return False
-    return True
+def _is_project(root: Path) -> bool:
+    return any((root / mark).exists() for mark in ROOT_MARKS)
 
 
 def _is_traced(
@@ -303,7 +294,7 @@ def _is_traced(
     another file does. The others are searched only where it matters."""
     if (config.manifest or root / FOLDER / MANIFEST_NAME).is_file():
         return True
-    if not any((root / mark).exists() for mark in ROOT_MARKS) or _holds_all(looked_at, root):
+    if not _may_lead_out(options.paths, root):
         return False
     words = words_of(rules)
     if not any(word in data for path in looked_at if (data := _data_of(path)) for word in words):
@@ -355,6 +346,14 @@ _usages: dict[str, tuple[Usage, Asked]] = {}
 _projects: dict[int, tuple[Setup, LintProject]] = {}
 
 
+def _forget() -> None:
+    """Nothing of an earlier run in the same process holds any more."""
+    global _here
+    _here = None
+    for kept in (_data, _usages, _projects):
+        kept.clear()
+
+
 def look(path: str) -> Look:
     """First look: the bytes of a file, and its tree where it mentions the tracer."""
     try:
@@ -379,7 +378,7 @@ def look(path: str) -> Look:
 
 def look_again(path: str, setup: Setup) -> Mapping[str, str]:
     """What a file that does not mention the tracer hands on."""
-    if not _uses_a_name(_data[path], setup):
+    if not (_uses_a_name(_data[path], setup) or takes_all(_data[path])):
         return {}
     try:
         source = read_source(_shown(path), _data[path])
@@ -500,7 +499,7 @@ def _project(setup: Setup) -> LintProject:
 
 
 def _uses_a_name(data: bytes, setup: Setup) -> bool:
-    """Whether a file holds a name under which another hands the tracer on, or takes all of another's names."""
+    """Whether a file holds a name under which another hands the tracer on."""
     if not setup.names:
         return False
     pattern = rb"(?<!\w)(?:" + b"|".join(re.escape(name.encode()) for name in setup.names) + rb")(?!\w)"

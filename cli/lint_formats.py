@@ -75,7 +75,8 @@ def excerpt(finding: Finding, lines: Sequence[str]) -> str:
         made.append(f"{number:{width}} | {beside}{_spread(text)}".rstrip())
         if number == last:
             made.append(f"{'':{width}} | {_mark(finding, text, several)}")
-    made.append(f"{'':{width}} |")
+    if end > last:
+        made.append(f"{'':{width}} |")
     return "\n".join(made)
 
 

@@ -29,6 +29,7 @@ Table = Mapping[str, Mapping[str, str]]
 
 _FROM = re.compile(rb"^[ \t]*from[ \t]+([.\w]+)[ \t]+import\b[ \t]*(\([^)]*\)|(?:[^\n\\]|\\\r?\n)*)", re.MULTILINE)
 _IMPORT = re.compile(rb"^[ \t]*import[ \t]+([^\n;#]+)", re.MULTILINE)
+_STAR = re.compile(rb"^[ \t]*from[ \t]+\S+[ \t]+import[ \t]*\*", re.MULTILINE)
 _BOUND = re.compile(rb"^[ \t]*(?:(?:async[ \t]+)?def[ \t]+(\w+)|(\w+)[ \t]*(?::[^=\n]+)?=(?!=))", re.MULTILINE)
 _UNSEEN = re.compile(rb"^[ \t]*(?:@|(?:async[ \t]+)?with\b)[^\n]*", re.MULTILINE)
 """Decorators and regions: what is in a function of an annotated file, and is not what it returns."""
@@ -303,6 +304,11 @@ class _Asked(Mapping[str, str]):
     def __bool__(self) -> bool:
         self._asked.append((self._module, None))
         return False
+
+
+def takes_all(data: bytes) -> bool:
+    """Whether a file takes all names of some module."""
+    return _STAR.search(data) is not None
 
 
 _NOTHING = Handed(frozenset(), lambda: False, dict)

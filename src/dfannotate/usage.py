@@ -273,6 +273,10 @@ class Usage:
                         module = alias.name if alias.asname else alias.name.partition(".")[0]
                         local = alias.asname or module
                         yield ImportUse(node, alias, alias.name, "", local, module_role(module), ancestors)
+                    elif self._exports(alias.name):
+                        module = alias.name if alias.asname else alias.name.partition(".")[0]
+                        role, local = f"project:{module}", alias.asname or module
+                        yield ImportUse(node, alias, alias.name, "", local, role, ancestors, handed_on=True)
                 continue
             module = "." * node.level + (node.module or "")
             if not node.level and is_tracer_module(module):
@@ -371,7 +375,9 @@ class Usage:
         if base.startswith("module:"):
             return role_in(base.removeprefix("module:"), name)
         if base.startswith("project:"):
-            return self._exports(base.removeprefix("project:")).get(name, "")
+            module = base.removeprefix("project:")
+            inside = f"{module}.{name}"
+            return self._exports(module).get(name) or (f"project:{inside}" if self._exports(inside) else "")
         return "" if base.startswith("->") else f"{base}.{name}"
 
     def _bindings_seen(
