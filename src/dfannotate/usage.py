@@ -275,8 +275,10 @@ class Usage:
                         yield ImportUse(node, alias, alias.name, "", local, module_role(module), ancestors)
                     elif self._exports(alias.name):
                         module = alias.name if alias.asname else alias.name.partition(".")[0]
-                        role, local = f"project:{module}", alias.asname or module
-                        yield ImportUse(node, alias, alias.name, "", local, role, ancestors, handed_on=True)
+                        local = alias.asname or module
+                        yield ImportUse(
+                            node, alias, alias.name, "", local, f"project:{module}", ancestors, handed_on=True
+                        )
                 continue
             module = "." * node.level + (node.module or "")
             if not node.level and is_tracer_module(module):
