@@ -52,10 +52,8 @@ class Config:
     """Functions to log as events, each with its file."""
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
-    per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Patterns of files, with the codes of rules that are not for them."""
-    folder: Path | None = None
-    """Where the file lies; None without one."""
+    per_file_ignores: tuple[tuple[Path, str, tuple[str, ...]], ...] = ()
+    """Folder, pattern of files in it, and the codes of rules that are not for them."""
 
 
 def load_config(start: Path) -> Config:
@@ -157,7 +155,7 @@ def check_target(value: str) -> str:
 
 def _checked(table: Mapping[str, Any], file: Path) -> Config:
     known = set(_READERS)
-    values: dict[str, Any] = {"folder": file.parent}
+    values: dict[str, Any] = {}
     for key, value in table.items():
         if key not in known:
             raise ConfigError(f"{file}: unknown key '{key}' in [tool.{TABLE}]; known: {', '.join(sorted(known))}")
@@ -245,10 +243,10 @@ def _pairs(value: object, kind: str) -> tuple[tuple[str, str], ...]:
     raise ValueError(f"{kind}: must be a list of strings or a table of strings, not {_kind(value)}")
 
 
-def _per_file(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _per_file(value: object, folder: Path) -> tuple[tuple[Path, str, tuple[str, ...]], ...]:
     if not isinstance(value, dict):
         raise ValueError(f"must be a table of patterns with lists of codes, not {_kind(value)}")
-    return tuple((pattern, _texts(codes)) for pattern, codes in value.items())
+    return tuple((folder, pattern, _texts(codes)) for pattern, codes in value.items())
 
 
 def _switch(value: object) -> bool:
@@ -277,6 +275,6 @@ _READERS: dict[str, Callable[[object, Path], object]] = {
     "events": lambda value, folder: _events(value, folder),
     "select": lambda value, folder: _texts(value),
     "ignore": lambda value, folder: _texts(value),
-    "per-file-ignores": lambda value, folder: _per_file(value),
+    "per-file-ignores": lambda value, folder: _per_file(value, folder),
 }
 """How each key is read: the value and the folder of the file to what ``Config`` holds. Raise ``ValueError``."""

@@ -237,7 +237,7 @@ def _look_and_check(
                 table[path] = looked.exports
     everything = frozenset(path for path in paths if path not in outcomes)
     is_traced = bool(concerned) or _is_traced(options, config, root, rules, everything)
-    ignored = _Ignored(config, root)
+    ignored = _Ignored(config)
     setup = Setup(
         root=root,
         codes=tuple(rule.CODE for rule in rules),
@@ -315,26 +315,24 @@ def _data_of(path: str) -> bytes | None:
 class _Ignored:
     """``per-file-ignores``: patterns of paths, relative to the folder of the configuration, and codes."""
 
-    def __init__(self, config: Config, root: Path) -> None:
-        self._root = config.folder or root
-        self._specs: list[tuple[Callable[[str], bool], tuple[str, ...]]] = []
+    def __init__(self, config: Config) -> None:
+        self._specs: list[tuple[Path, Callable[[str], bool], tuple[str, ...]]] = []
         if config.per_file_ignores:
             from pathspec import GitIgnoreSpec
 
-            for pattern, codes in config.per_file_ignores:
+            for folder, pattern, codes in config.per_file_ignores:
                 try:
                     chosen = {rule.CODE for rule in choose(discover(), codes)} if codes else set()
                     kept = chosen - {"DFT001"} if "DFT001" not in codes else chosen
                 except UnknownCode as error:
                     raise UserError(f"tool.dfannotate.per-file-ignores: {pattern}: {error}") from None
-                self._specs.append((GitIgnoreSpec.from_lines([pattern]).match_file, tuple(sorted(kept))))
+                self._specs.append((folder, GitIgnoreSpec.from_lines([pattern]).match_file, tuple(sorted(kept))))
 
     def at(self, path: str) -> tuple[str, ...]:
         """The codes that are ignored in a file."""
-        if not self._specs:
-            return ()
-        relative = os.path.relpath(path, self._root)
-        return tuple(code for matches, codes in self._specs if matches(relative) for code in codes)
+        return tuple(
+            code for folder, matches, codes in self._specs if matches(os.path.relpath(path, folder)) for code in codes
+        )
 
 
 # --- per file, in a lane ----------------------------------------------------------------------------------------------
@@ -520,7 +518,7 @@ def _lint_stdin(options: LintOptions, config: Config, root: Path, rules: Sequenc
     data = sys.stdin.buffer.read()
     path = os.path.realpath(options.stdin_filename)
     shown = os.fspath(options.stdin_filename)
-    ignored = _Ignored(config, root).at(path)
+    ignored = _Ignored(config).at(path)
     wanted = [rule for rule in rules if rule.CODE not in ignored]
     setup = Setup(
         root=root,

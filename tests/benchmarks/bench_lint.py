@@ -1,6 +1,7 @@
-"""How long ``lint`` takes, each time beside what it is measured against, in one loop, so that a busy machine slows both:
+"""How long ``lint`` takes, beside what it is measured against, in one loop, so that a busy machine slows both.
 
-- the installed torch, of which no file uses the tracer, beside ``ruff check --no-cache --select F401``: at most 1.5 times;
+- the installed torch, no file of which uses the tracer, beside ``ruff check --no-cache --select F401``: at most 1.5
+  times;
 - the same tree after ``apply``, beside ``ast.parse`` of its files on as many cores: at most 3 times;
 - one file, beside starting Python: at most 300 ms more.
 
@@ -26,7 +27,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 RUFF_BOUND, PARSE_BOUND, START_BOUND_MS = 1.5, 3.0, 300.0
-LINT = [sys.executable, "-m", "dfannotate", "lint", "--quiet"]
+LINT: list[str | os.PathLike[str]] = [sys.executable, "-m", "dfannotate", "lint", "--quiet"]
 FILE = "from dftracer.python import dftracer, dft_fn\n\n_dft = dft_fn('m')\n" + "\n\n".join(
     f"@_dft.log\ndef f{number}(a, b):\n    return a + b\n" for number in range(100)
 )
@@ -103,7 +104,18 @@ def main() -> int:
     over = []
     with tempfile.TemporaryDirectory(prefix="dfannotate-bench-") as name:
         folder = Path(name)
-        ruff = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", "--quiet", "--select", "F401", torch]
+        ruff: list[str | os.PathLike[str]] = [
+            sys.executable,
+            "-m",
+            "ruff",
+            "check",
+            "--isolated",
+            "--no-cache",
+            "--quiet",
+            "--select",
+            "F401",
+            torch,
+        ]
         times = compare(
             "torch as it is, beside ruff", lambda: call([*LINT, torch]), lambda: call(ruff, good=(0, 1)), rounds
         )
