@@ -42,7 +42,7 @@ class CaseProject:
         self.files: Mapping[str, str] = {**case.files, case.path: case.text}
         self.exports = Exports(self._find, self._read)
 
-    @cached_property
+    @property
     def is_traced(self) -> bool:
         return any(MENTION.search(text) for text in self.files.values())
 
