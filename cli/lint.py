@@ -135,7 +135,7 @@ def main(arguments: Sequence[str]) -> int:
         given = parser().parse_args(list(arguments))
     except SystemExit as leave:  # --help
         return int(leave.code or 0)
-    paths = tuple(given.paths) or (Path(),)
+    paths: tuple[Path, ...] = tuple(given.paths) or (Path(),)
     if Path(STDIN) in paths and len(paths) > 1:
         raise UserError("standard input (-) is linted alone")
     if given.fix and given.diff:

@@ -83,7 +83,8 @@ def compare(
     what: str, ours: Callable[[], object], theirs: Callable[[], object], rounds: int
 ) -> tuple[list[float], list[float]]:
     """The wall times of both, run in turn after one round that fills the caches."""
-    ours(), theirs()
+    ours()
+    theirs()
     times: tuple[list[float], list[float]] = ([], [])
     for _ in range(rounds):
         times[0].append(seconds(ours))
