@@ -135,18 +135,18 @@ def main(arguments: Sequence[str]) -> int:
         given = parser().parse_args(list(arguments))
     except SystemExit as leave:  # --help
         return int(leave.code or 0)
-    paths: tuple[Path, ...] = tuple(given.paths) or (Path(),)
+    paths: list[Path] = given.paths or [Path()]
     if Path(STDIN) in paths and len(paths) > 1:
         raise UserError("standard input (-) is linted alone")
     if given.fix and given.diff:
         raise UserError("--fix or --diff, not both")
-    from_stdin = paths == (Path(STDIN),)
+    from_stdin = paths == [Path(STDIN)]
     if given.stdin_filename is not None and not from_stdin:
         raise UserError("--stdin-filename goes with -")
     start = (given.stdin_filename or Path()) if from_stdin else paths[0]
     config = load_config(start)
     options = LintOptions(
-        paths=paths,
+        paths=tuple(paths),
         fix=given.fix,
         diff=given.diff,
         select=_codes(given.select) or config.select,
