@@ -3,6 +3,7 @@
 #   make demo     annotate, run and verify a bundled program (installs the package and the tracer, nothing else)
 #   make test     the test suite, on all cores
 #   make check    linter, formatter, type checkers, import layers
+#   make rules    the page of the lint rules, rules/README.md, from the rules
 #   make bench    every benchmark, each beside what it is measured against
 #   make targets  what is written for each generation of the tracer, run with the releases themselves: minutes
 #   make workers  every kind of worker process under every start method, traced for real: many minutes
@@ -18,7 +19,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 DECLARED := pyproject.toml src/dfannotate/__init__.py
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test check bench targets laws workers clean
+.PHONY: help demo test check rules bench targets laws workers clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -35,6 +36,10 @@ check: $(VENV)/.test
 	$(BIN)/mypy
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports --no-logo
+
+rules: $(VENV)/.test
+	$(BIN)/dfannotate rule --all > $(VENV)/rules.md
+	@cp $(VENV)/rules.md rules/README.md
 
 bench: $(VENV)/.test
 	@failed=0; for bench in tests/benchmarks/bench_*.py; do \

@@ -423,13 +423,17 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _category(path: Path, wanted: str) -> str:
-    """The category of a file's events: the wanted one, or the module's name (a package's for its ``__init__``)."""
-    if wanted not in (DEFAULT_CATEGORY, ROLE_CATEGORY):
-        return wanted
+def module_category(path: Path) -> str:
+    """The category of a file's events where nothing is said: the module's name (a package's for its ``__init__``)."""
     name = path.parent.name if path.name == "__init__.py" else path.stem
     # Names reach the trace unescaped: what could break a line of it must not be in them.
-    name = re.sub(r"[^\w.+-]", "_", name) or "module"
+    return re.sub(r"[^\w.+-]", "_", name) or "module"
+
+
+def _category(path: Path, wanted: str) -> str:
+    if wanted not in (DEFAULT_CATEGORY, ROLE_CATEGORY):
+        return wanted
+    name = module_category(path)
     # What a function of ``data.py`` does, whose role cannot be told, must not pass for the role of that name.
     return f"{name}.py" if wanted == ROLE_CATEGORY and name in ROLES else name
 

@@ -270,6 +270,33 @@ def _revert(
     return revert(options, config)
 
 
+# Its flags are read in `cli/lint.py`, by the standard library; here it is for the list of commands.
+@app.command(
+    "lint",
+    short_help="Flag stale, broken and missing annotations; --fix repairs them.",
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+)
+def _lint(context: typer.Context) -> int:
+    from dfannotate.cli.lint import main as lint
+
+    return lint(context.args)
+
+
+@app.command("rule", short_help="Explain a lint rule.")
+def _rule(
+    code: Annotated[str | None, typer.Argument(metavar="CODE", help="The rule: its code or name.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Explain all rules.")] = False,
+    output: OutputFormat = Format.text,
+) -> int:
+    """Explain a lint rule: what it finds, why that matters, and an example."""
+    from dfannotate.cli.rule import rule
+
+    if (code is None) != every:
+        raise typer.BadParameter("either the code of a rule, or --all")
+    return rule(code, every=every, output=output.value)
+
+
 # Everything after the first word belongs to the command that is run, also what looks like one of our own flags.
 @app.command("run", short_help="Run a command traced.", context_settings={"allow_interspersed_args": False})
 def _run(

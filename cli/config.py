@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
@@ -51,6 +51,10 @@ class Config:
     """Patterns of files and functions, with the category of what matches."""
     events: tuple[tuple[Path, ManualEvent], ...] = ()
     """Functions to log as events, each with its file."""
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    per_file_ignores: tuple[tuple[Path, str, tuple[str, ...]], ...] = ()
+    """Folder, pattern of files in it, and the codes of rules that are not for them."""
 
 
 def load_config(start: Path) -> Config:
@@ -151,13 +155,13 @@ def check_target(value: str) -> str:
 
 
 def _checked(table: Mapping[str, Any], file: Path) -> Config:
-    known = {field.name for field in fields(Config)}
+    known = set(_READERS)
     values: dict[str, Any] = {}
     for key, value in table.items():
         if key not in known:
             raise ConfigError(f"{file}: unknown key '{key}' in [tool.{TABLE}]; known: {', '.join(sorted(known))}")
         try:
-            values[key] = _READERS[key](value, file.parent)
+            values[key.replace("-", "_")] = _READERS[key](value, file.parent)
         except ValueError as error:
             raise ConfigError(f"{file}: tool.{TABLE}.{key}: {error}") from error
     return Config(**values)
@@ -240,6 +244,12 @@ def _pairs(value: object, kind: str) -> tuple[tuple[str, str], ...]:
     raise ValueError(f"{kind}: must be a list of strings or a table of strings, not {_kind(value)}")
 
 
+def _per_file(value: object, folder: Path) -> tuple[tuple[Path, str, tuple[str, ...]], ...]:
+    if not isinstance(value, dict):
+        raise ValueError(f"must be a table of patterns with lists of codes, not {_kind(value)}")
+    return tuple((folder, pattern, _texts(codes)) for pattern, codes in value.items())
+
+
 def _switch(value: object) -> bool:
     if not isinstance(value, bool):
         raise ValueError(f"must be true or false, not {_kind(value)}")
@@ -264,5 +274,8 @@ _READERS: dict[str, Callable[[object, Path], object]] = {
     "shim": lambda value, folder: _switch(value),
     "categories": lambda value, folder: _categories(value),
     "events": lambda value, folder: _events(value, folder),
+    "select": lambda value, folder: _texts(value),
+    "ignore": lambda value, folder: _texts(value),
+    "per-file-ignores": lambda value, folder: _per_file(value, folder),
 }
 """How each key is read: the value and the folder of the file to what ``Config`` holds. Raise ``ValueError``."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,17 +42,27 @@ ENVIRONMENT_MARKS = frozenset({"pyvenv.cfg", "conda-meta"})
 """What the top folder of a virtual or conda environment holds."""
 
 
+def is_python(name: str) -> bool:
+    """Whether a file is Python by its name."""
+    return name.endswith(SUFFIX)
+
+
 def find_sources(
-    paths: Sequence[Path], *, root: Path, include: Sequence[str] = (), exclude: Sequence[str] = ()
+    paths: Sequence[Path],
+    *,
+    root: Path,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    wanted: Callable[[str], bool] = is_python,
 ) -> list[Path]:
     """The files that ``paths`` stand for: absolute, without links in them, each once, sorted.
 
-    A file that is named is taken whatever it is called and wherever it lies. Below a folder that is named, the
-    ``.py`` files are taken, except hidden and git-ignored ones, those of virtual environments and of folders in
-    ``NOT_OURS``, those behind symbolic links (what they point to is found where it lies, or is not part of the tree),
-    and those that ``exclude`` matches. With ``include``, only those that it matches; a pattern that spells out a
-    folder or file, as ``vendor/mine/**``, opens it as naming it would. Both take patterns as ``.gitignore`` does,
-    relative to ``root`` (to the folder named, where it lies elsewhere).
+    A file that is named is taken whatever it is called and wherever it lies. Below a folder that is named, the files
+    are taken whose name is ``wanted`` (by default those called ``.py``), except hidden and git-ignored ones, those of
+    virtual environments and of folders in ``NOT_OURS``, those behind symbolic links (what they point to is found where
+    it lies, or is not part of the tree), and those that ``exclude`` matches. With ``include``, only those that it
+    matches; a pattern that spells out a folder or file, as ``vendor/mine/**``, opens it as naming it would. Both take
+    patterns as ``.gitignore`` does, relative to ``root`` (to the folder named, where it lies elsewhere).
 
     What does not exist, or cannot be listed, stays in the list, so that reading it reports it as any other file that
     cannot be read.
@@ -62,7 +72,7 @@ def find_sources(
         here = _resolved(path)
         if here.is_dir():
             base = root if here.is_relative_to(root) else here
-            found.update(map(Path, _Walk(base, include, exclude).below(here)))
+            found.update(map(Path, _Walk(base, include, exclude, wanted).below(here)))
         else:
             found.add(here)
     return sorted(found)
@@ -188,7 +198,10 @@ class _Rules:
 class _Walk:
     """One walk below a folder that was named."""
 
-    def __init__(self, base: Path, include: Sequence[str], exclude: Sequence[str]) -> None:
+    def __init__(
+        self, base: Path, include: Sequence[str], exclude: Sequence[str], wanted: Callable[[str], bool] = is_python
+    ) -> None:
+        self._wanted = wanted
         self._base = os.fspath(base)
         self._include = _Rules(include, self._base) if include else None
         self._exclude = _Rules(exclude, self._base)
@@ -238,7 +251,7 @@ class _Walk:
         is_folder = entry.is_dir(follow_symlinks=False)
         if is_folder:
             path = entry.path + "/"
-        elif entry.name.endswith(SUFFIX) and entry.is_file(follow_symlinks=False):
+        elif self._wanted(entry.name) and entry.is_file(follow_symlinks=False):
             path = entry.path
         else:
             return
@@ -246,7 +259,7 @@ class _Walk:
             return
         if self._is_opened(entry.path):
             rules = [rule.below(entry.path) for rule in rules] if is_folder else rules
-        elif entry.name.startswith(".") or (is_folder and entry.name in NOT_OURS) or _ignored(path, rules):
+        elif self._is_hidden(entry.name) or (is_folder and entry.name in NOT_OURS) or _ignored(path, rules):
             return
         if self._include is not None:
             verdict = self._include.verdict(path)
@@ -255,6 +268,10 @@ class _Walk:
             pending.append((entry.path, rules, included))
         elif included or self._include is None:
             self._found.append(entry.path)
+
+    def _is_hidden(self, name: str) -> bool:
+        # A hidden file that is asked for by its name, such as ``.env``, is not hidden to whoever asks for it.
+        return name.startswith(".") and (is_python(name) or not self._wanted(name))
 
     def _is_opened(self, path: str) -> bool:
         """Whether an ``include`` pattern spells out this path, or leads through it."""

@@ -48,14 +48,21 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
-    import typer
-
-    from dfannotate.cli.commands import app
-
     # A file name or a source line need not be encodable in the terminal's encoding; showing it escaped beats dying.
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(errors="backslashreplace")
+
+    own = arguments[1:] if arguments[:1] == ["--debug"] else arguments
+    if own[:1] == ["lint"] and "_DFANNOTATE_COMPLETE" not in os.environ:
+        # A hook that runs at every commit: it does without the library that reads the flags of the other commands.
+        from dfannotate.cli.lint import main as lint
+
+        return lint(own[1:])
+
+    import typer
+
+    from dfannotate.cli.commands import app
 
     command = typer.main.get_command(app)
     if "_DFANNOTATE_COMPLETE" in os.environ:  # the shell asks for completions

@@ -10,7 +10,6 @@ whose other end is gone ends by itself, also where this process was killed.
 from __future__ import annotations
 
 import gc
-import multiprocessing
 import os
 import pickle
 import signal
@@ -19,9 +18,11 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from multiprocessing.process import BaseProcess
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -75,6 +76,8 @@ class Lanes(Generic[Item]):
         self._collects = gc.isenabled()
         gc.disable()
         if self._count > 1:
+            import multiprocessing  # a tenth of what a command costs that looks at one file
+
             context = multiprocessing.get_context("fork" if sys.platform == "linux" else None)
             for _ in range(self._count):
                 here, there = context.Pipe()
@@ -110,6 +113,8 @@ class Lanes(Generic[Item]):
             # A lane answers nothing before it has heard all, so that neither end waits for the other to read.
             with suppress(OSError):
                 lane.connection.send((function, [(item, *arguments[item]) for item in lane.owed]))
+        from multiprocessing.connection import Connection, wait
+
         waiting = {lane.connection: lane for lane in self._lanes if lane.owed}
         while waiting:
             for ready in wait(list(waiting)):

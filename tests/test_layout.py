@@ -160,9 +160,25 @@ TRACING_API = re.compile(
 )
 
 
+SAID_BY_RULES = {"VALID", "INVALID", "MESSAGE"}
+
+
 def strings(tree: ast.Module) -> Iterator[ast.Constant]:
-    """Every string constant but those that stand alone as a statement: docstrings, and comments in that form."""
+    """Every string constant but those that stand alone as a statement (docstrings, and comments in that form) and what
+    a rule says, to its reader or in its cases, which are tests."""
     prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    said = {
+        id(node)
+        for table in ast.walk(tree)
+        if isinstance(table, ast.AnnAssign) and isinstance(table.target, ast.Name) and table.target.id in SAID_BY_RULES
+        for node in ast.walk(table)
+    }
+    used = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
+    in_code = {node.id for node in used if id(node) not in said}
+    for part in tree.body if said else ():  # what several cases begin with
+        if isinstance(part, ast.Assign) and not {t.id for t in part.targets if isinstance(t, ast.Name)} & in_code:
+            said |= {id(node) for node in ast.walk(part)}
+    prose |= said
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
             yield node

@@ -97,6 +97,18 @@ def parse_text(text: str) -> ast.Module:
         return ast.parse(text)
 
 
+def parse_bytes_as_text(path: str, data: bytes) -> Source:
+    """A file that is no Python, as a ``Source`` with an empty tree: its text can be rewritten all the same. Raises
+    ``ParseFailure`` where it is not UTF-8."""
+    bom = data.startswith(codecs.BOM_UTF8)
+    body = data[len(codecs.BOM_UTF8) :] if bom else data
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ParseFailure(path, 1, 1, f"not utf-8 text: byte 0x{body[error.start]:02x}") from None
+    return Source(path, text, ast.Module([], []), "utf-8", bom, digest(data))
+
+
 def read_source(path: str, data: bytes) -> Source:
     """Decode and parse ``data``.
 

@@ -177,12 +177,17 @@ BUILD_VARIABLES = frozenset(
 )
 """Read when the library is built; setting them for a run does nothing."""
 
+DELIBERATE_VALUES = frozenset({"DATA_DIR", "ENABLE_AGGREGATION"})
+"""Variables whose ``bad`` values are set by people who know what they do."""
+OFF_WORDS = frozenset({"0", "false", "no", "off", "n", "f"})
+"""Written for off; the tracer takes whatever is not 1 for it."""
+OFF_IS_FINE = frozenset({"ENABLE", "INC_METADATA"})
+
 # --- releases -------------------------------------------------------------------------------------------------------
 
 DISTRIBUTION_NATIVE = "dftracer"
 DISTRIBUTION_PYTHON = "pydftracer"
 DISTRIBUTION_OLD = "dlio-profiler-py"
-NATIVE_MODULE = "dftracer.dftracer"
 PRELOAD_LIBRARY = "dftracer_preload"
 INSTALL_HINT = "pip install 'dfannotate[tracer]'"
 NEWEST_TARGET = "2.2.0"
@@ -245,6 +250,241 @@ def generation_of(version: str) -> Generation | None:
         if generation.first <= release <= last:
             return generation
     return None
+
+
+# --- the API by names, for what is read and not written --------------------------------------------------------------
+
+TRACER_IMPORTS = frozenset({TRACER_PACKAGE, "dftracer_dbg", "dlio_profiler", "pydftracer", "dlio_profiler_py"})
+"""Import packages of the tracer, the native ones of its first generations among them."""
+
+MENTION = rf"(?i:{TRACER_PACKAGE}|dlio_profiler)|{LOG_ALIAS}\b"
+"""What stands in every file that uses the tracer itself, its environment variables included; in a shim's name, too."""
+
+MENTIONS = ("ftracer", "FTRACER", "FTracer", "lio_profiler", "LIO_PROFILER", LOG_ALIAS)
+"""Parts of which each match of MENTION holds one: looking for them is many times faster."""
+
+NATIVE_MODULE = "dftracer.dftracer"
+"""The compiled half: it has none of the Python API's names, and is what ``from dftracer import dftracer`` gives."""
+
+OLD_NATIVE_MODULES = frozenset({"pydftracer", "dlio_profiler_py"})
+PREDECESSORS = frozenset({"dlio_profiler", "dlio_profiler_py"})
+"""Import packages of the time before the tracer had its name."""
+
+SUBMODULES = {
+    TRACER_PACKAGE: frozenset({"dftracer", "python", "logger", "dbg", "dynamo"}),
+    "dftracer.python": frozenset({"logger", "env", "common", "dbg", "torch"}),
+    "dftracer.python.torch": frozenset({"profiler"}),
+    "dftracer.dbg": frozenset({"logger"}),
+    "dftracer_dbg": frozenset({"logger"}),
+    "dlio_profiler": frozenset({"logger"}),
+}
+"""Module -> the modules in it. ``dftracer.python.ai`` and ``.dynamo`` are left out: the names give objects."""
+
+MOVED_MODULES = {
+    "dlio_profiler.logger": MODULE,
+    "dftracer.logger": MODULE,
+    "dftracer.logger.ai": "dftracer.python.ai",
+    "dftracer_dbg.logger": "dftracer.python.dbg",
+    "dftracer.dbg.logger": "dftracer.python.dbg",
+}
+"""Import path of an earlier generation -> where its names are in the newest."""
+
+_API = frozenset({LOGGER, FUNCTION, ENABLED})
+_AI_GROUPS = frozenset({"compute", "data", "dataloader", "comm", "device", "checkpoint", "pipeline"})
+READY_MADE = _AI_GROUPS | {"ai"}
+"""Objects that decorate by themselves, and their members do; each is a region too, any number of times."""
+_NEWER = (
+    _API
+    | _AI_GROUPS
+    | {
+        "ai",
+        "dynamo",
+        "Dynamo",
+        "create_backend",
+        "get_time_scale",
+        "TagValue",
+        "TagType",
+        "TagDType",
+        "AI",
+        "DFTracerAI",
+    }
+    | {"EntityStore", "EntityRole", "EntityRelation", "EntityID", "NoOpProfiler", "ProfilerProtocol", "ProfileCategory"}
+    | {
+        "DFTRACER_ENABLE_ENV",
+        "DFTRACER_INIT_ENV",
+        "DFTRACER_INIT_PRELOAD",
+        "DFTRACER_LOG_LEVEL",
+        "DFTRACER_LOG_LEVEL_ENV",
+    }
+    | {
+        "DFTRACER_TIME_METRIC_ENV",
+        "setup_logger",
+        "setup_stream_logger",
+        "capture_signal",
+        "get_default_args",
+        "version",
+    }
+    | {
+        "TagValueTuple",
+        "Checkpoint",
+        "Communication",
+        "Compute",
+        "Data",
+        "DataLoader",
+        "Device",
+        "Pipeline",
+        "Other",
+        "IO",
+    }
+    | {"profiler", "dft_fn_orig", "dftracer_orig", "StringEnum", "ai_common", "ai_init", "DFTRACER_LOG_LEVEL"}
+)
+_OLD_API = _API | {"DFTRACER_ENABLE_ENV", "DFTRACER_INIT_ENV", "DFTRACER_INIT_PRELOAD", "DFTRACER_LOG_LEVEL"}
+
+_EXPORTS = {
+    MODULE: _NEWER,
+    "dftracer.python.logger": _API,
+    "dftracer.python.dbg": _NEWER,
+    "dftracer.python.ai": _AI_GROUPS | {"ai", "init", "io", "other"},
+    "dftracer.python.dynamo": frozenset({"Dynamo", "dynamo", "create_backend"}),
+    "dftracer.python.common": frozenset({"TagValue", "TagType", "TagDType", "TagValueTuple", "get_time_scale"}),
+    "dftracer.logger": _OLD_API | _AI_GROUPS | {"ai"},
+    "dftracer.logger.ai": _AI_GROUPS | {"ai"},
+    "dftracer.dbg.logger": _OLD_API,
+    "dftracer_dbg.logger": _OLD_API,
+    "dlio_profiler.logger": frozenset({"dlio_logger", "fn_interceptor", "DLIO_PROFILER_ENABLE"}),
+}
+"""Module of the tracer -> the names of it that are its own (it hands on ``os``, ``Path`` and more besides)."""
+
+HANDED_ON = frozenset(
+    [
+        "Any",
+        "BLOCK_NAME",
+        "CTX_SEPARATOR",
+        "Callable",
+        "CheckpointEvent",
+        "CommunicationEvent",
+        "ComputeEvent",
+        "DataEvent",
+        "DataLoaderEvent",
+        "DeviceEvent",
+        "Dict",
+        "Enum",
+        "Generator",
+        "IOEvent",
+        "INIT_NAME",
+        "ITER_COUNT_NAME",
+        "ITER_NAME",
+        "IntEnum",
+        "Iterable",
+        "Iterator",
+        "List",
+        "Optional",
+        "OtherEvent",
+        "P",
+        "PackageNotFoundError",
+        "ParamSpec",
+        "Path",
+        "PipelineEvent",
+        "Protocol",
+        "R",
+        "ROOT_CAT",
+        "ROOT_NAME",
+        "START_METADATA_NAME",
+        "STOP_METADATA_NAME",
+        "Sequence",
+        "T",
+        "Tuple",
+        "TypeVar",
+        "Union",
+        "auto",
+        "cast",
+        "common",
+        "env",
+        "functools",
+        "get_iter_block_name",
+        "get_iter_handle_name",
+        "inspect",
+        "logger",
+        "logging",
+        "os",
+        "overload",
+        "signal",
+        "sys",
+        "wraps",
+    ]
+)
+"""What MODULE has besides, having imported it, or for use within the library."""
+
+OLD_DYNAMO = "dftracer.dynamo"
+"""Of 1.0.14 and 1.0.15: its ``dft_fn`` is another class, called ``Dynamo`` in the newest, with other arguments."""
+
+MISTAKEN_NAMES = {
+    "dftracer_fn": "function",
+    "DFTracer": "logger",
+    "DFTracerFn": "function",
+    "fn_interceptor": "function",
+    "dlio_logger": "logger",
+    "DLIO_PROFILER_ENABLE": "enabled",
+    "dft_fn": "function",
+}
+"""Names that are looked for where they are not (they never existed, or do elsewhere) -> what is meant, as a field of
+``Generation``."""
+
+MISTAKEN_METHODS = {"finalize_log": FINALIZE, "initialize": INITIALIZE, "init_log": INITIALIZE}
+"""Methods that never existed -> what is meant."""
+
+LOGGER_METHODS = frozenset({INITIALIZE, GET_INSTANCE})
+"""What LOGGER has itself, static or of the class; the rest is its instance's."""
+LOG_METHODS = LOGGER_METHODS | {
+    GET_TIME,
+    GET_CONFIG,
+    ENTER_EVENT,
+    EXIT_EVENT,
+    LOG_EVENT,
+    FINALIZE,
+    "log_metadata_event",
+    "set_app_metadata_int",
+    "set_app_metadata_string",
+    "mark_used",
+    "declare_entity",
+    "declare_entity_type",
+    "relate_entities",
+}
+WITHOUT_ARGUMENTS = frozenset({GET_TIME, ENTER_EVENT, EXIT_EVENT, FINALIZE})
+INSTANCE_METHODS = DECORATORS | {"iter", "update", "flush", "reset", "log_metadata", "relate", "relate_entity", "uses"}
+
+MISTAKEN_ARGUMENTS = {"log_file": "logfile"}
+INVENTED_ARGUMENT = "comp"
+"""Passed to FUNCTION in examples, where no release takes it; an argument of the event is meant, or its category."""
+WRAPPED_ARGUMENT = {LOG: "func", LOG_INIT: "init", LOG_STATIC: "func"}
+OLD_WRAPPED_ARGUMENT = "f_py"
+"""What the argument of each of DECORATORS is called, and was in 1.0.11 to 1.0.15."""
+ITER = "iter"
+UPDATE = "update"
+UPDATE_ORDER = ("epoch", "step", "image_idx", "image_size", "args")
+ITER_NAME_ARGUMENT = "iter_name"
+GONE_ITER_ARGUMENTS = frozenset({"include_yield", "include_iter"})
+MISTAKEN_CATEGORY = "category"
+"""What is written where ``cat`` is meant."""
+FUNCTION_ARGUMENTS = ("cat", "name", "epoch", "step", "image_idx", "image_size", "enable")
+INITIALIZE_ORDER = ("logfile", "data_dir", "process_id")
+EVENT_ORDER = ("name", "cat", "start_time", "duration", "int_args", "float_args", "string_args", "relations")
+TAG_VALUE, TAG_TYPE, TAG_DTYPE, TAG_VALUE_TYPE = "TagValue", "TagType", "TagDType", "dtype"
+TAG_DTYPES = {int: "INT", float: "FLOAT", str: "STRING"}
+TAGGED_ARGUMENTS = {"int_args": int, "float_args": float, "string_args": str}
+"""Arguments of ``log_event`` that take (tag, value) pairs -> the type of the values."""
+
+
+def exported_names(module: str) -> frozenset[str]:
+    """The names that are a tracer module's own; empty for one that is not known."""
+    return _EXPORTS.get(module, frozenset())
+
+
+def api_of(module: str) -> Generation | None:
+    """How a module of the tracer spells the three names that matter, None where it has them not."""
+    if module.startswith("dlio_profiler."):
+        return GENERATIONS[0]
+    return CURRENT if FUNCTION in exported_names(module) else None
 
 
 # --- the module that annotated files of a package may import from instead -------------------------------------------

@@ -32,6 +32,9 @@ def test_every_key_is_read_and_paths_are_relative_to_the_file(write_tree: WriteT
                 target = "2.1.0"
                 manifest = "build/manifest.json"
                 jobs = 3
+                select = ["DFT1"]
+                ignore = ["DFT101"]
+                per-file-ignores = { "old/*.py" = ["ALL"] }
             """,
             "src/train.py": "",
         }
@@ -44,11 +47,14 @@ def test_every_key_is_read_and_paths_are_relative_to_the_file(write_tree: WriteT
         target="2.1.0",
         manifest=root / "build" / "manifest.json",
         jobs=3,
+        select=("DFT1",),
+        ignore=("DFT101",),
+        per_file_ignores=((root, "old/*.py", ("ALL",)),),
     )
 
 
 def test_every_field_of_the_configuration_can_be_read() -> None:
-    assert set(_READERS) == {field.name for field in fields(Config)}
+    assert {key.replace("-", "_") for key in _READERS} == {field.name for field in fields(Config)}
 
 
 def test_the_nearest_file_holds_alone(write_tree: WriteTree) -> None:

@@ -264,7 +264,8 @@ def test_bad_configuration_is_exit_2(here: Path, recorded: Recorder, write_tree:
     assert (result.code, result.out) == (2, "")
     assert result.err == (
         f"dfannotate: error: {here / 'pyproject.toml'}: unknown key 'job' in [tool.dfannotate]; "
-        "known: categories, category, entry, events, exclude, functions, include, jobs, manifest, shim, target\n"
+        "known: categories, category, entry, events, exclude, functions, ignore, include, jobs, manifest, "
+        "per-file-ignores, select, shim, target\n"
     )
     assert recorded.arguments == ()
 

@@ -1,0 +1,629 @@
+"""``dfannotate lint``: what is stale, broken or missing in files that use the tracer, and, with ``--fix``, its repair.
+
+It runs on every commit, so nothing is imported that it does not need, and no file is parsed that does not mention the
+tracer. Files are looked at twice: first each by itself (does it mention the tracer, what does it hand on to others),
+then by the rules, which may ask what the others hand on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn, TextIO
+
+from dfannotate import vocabulary
+from dfannotate.cli import files
+from dfannotate.cli.config import Config, find_file, load_config
+from dfannotate.cli.lint_formats import FORMATS, Outcome, Shown, excerpt, print_statistics
+from dfannotate.cli.lint_project import Asked, Asker, LintProject, Table, takes_all
+from dfannotate.cli.run import Crash, Lanes
+from dfannotate.cli.show import Messages, UserError, count
+from dfannotate.cli.state import FOLDER, MANIFEST_NAME, ROOT_MARKS, project_root
+from dfannotate.rules import Finding, Module, Rule, TextFile, discover
+from dfannotate.rules.engine import (
+    Checked,
+    UnknownCode,
+    check,
+    check_failure,
+    check_text,
+    choose,
+    mentions,
+    release_of,
+    words_of,
+)
+from dfannotate.source import ParseFailure, Source, parse_bytes_as_text, read_source
+
+if TYPE_CHECKING:
+    from dfannotate.usage import Usage
+
+LAUNCH_SUFFIXES = (".sh", ".bash", ".sbatch", ".slurm", ".pbs", ".yml", ".yaml", ".env", ".dockerfile")
+LAUNCH_NAMES = re.compile(r"(?:Dockerfile|Containerfile)(?:\..+)?|\.env(?:\..+)?|\.envrc")
+STDIN = "-"
+_SHEBANG = re.compile(rb"#![^\n]*\b(?:sh|bash|zsh|dash|ksh)\b")
+
+
+@dataclass(frozen=True)
+class LintOptions:
+    """The flags of ``lint``, configuration already taken into account."""
+
+    paths: tuple[Path, ...] = (Path(),)
+    fix: bool = False
+    diff: bool = False
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    output: str = "full"
+    statistics: bool = False
+    stdin_filename: Path | None = None
+    quiet: bool = False
+    target: str = vocabulary.NEWEST_TARGET
+    jobs: int | None = None
+
+    @property
+    def repairs(self) -> bool:
+        return self.fix or self.diff
+
+
+@dataclass(frozen=True)
+class Look:
+    """The first look at a file: whether it mentions the tracer, what it hands on, or why it cannot be read."""
+
+    mentions: bool
+    exports: Mapping[str, str] = field(default_factory=dict)
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What every file of a run is looked at with; it travels to the lanes."""
+
+    root: Path
+    codes: tuple[str, ...]
+    target: str
+    repairs: bool
+    want_diff: bool
+    want_excerpt: bool
+    table: Table
+    looked_at: frozenset[str]
+    is_traced: bool
+    leads_out: bool
+    """Whether the files may import others of the project that are not looked at."""
+    names: tuple[str, ...] = ()
+    """What is handed on under names that do not give the tracer away."""
+
+
+# --- the command line -------------------------------------------------------------------------------------------------
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UserError(f"{message}. See '{self.prog} --help'.")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The flags. They are read by the standard library: the command's usual one takes longer to import than a file
+    takes to be checked."""
+    made = _Parser(
+        prog="dfannotate lint",
+        usage="dfannotate lint [OPTIONS] [FILES]...",
+        description="Flag stale, broken and missing annotations.",
+        epilog="Exit codes: 0 nothing found, 1 findings (with --diff: something to fix), 2 it could not be done.",
+        allow_abbrev=False,
+    )
+    add = made.add_argument
+    add("paths", nargs="*", metavar="FILES", type=Path, help="files and folders; default: the current folder")
+    add("--fix", action="store_true", help="put right what can be; exit 1 if findings remain")
+    add("--diff", action="store_true", help="print what --fix would change, and write nothing; exit 1 if anything")
+    add("--select", action="append", metavar="CODES", help="only these rules: codes or beginnings of codes, or ALL")
+    add("--ignore", action="append", metavar="CODES", help="not these rules")
+    add("--output-format", choices=sorted(FORMATS), default="full", help="default: full")
+    add("--statistics", action="store_true", help="how often each rule found something, instead of the findings")
+    add("--stdin-filename", metavar="NAME", type=Path, help="what the file is called that - reads from standard input")
+    add("-q", "--quiet", action="store_true", help="only findings, warnings and errors")
+    return made
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run ``lint`` with its arguments. Returns the exit code. Raises ``UserError``."""
+    try:
+        given = parser().parse_args(list(arguments))
+    except SystemExit as leave:  # --help
+        return int(leave.code or 0)
+    paths: list[Path] = given.paths or [Path()]
+    if Path(STDIN) in paths and len(paths) > 1:
+        raise UserError("standard input (-) is linted alone")
+    if given.fix and given.diff:
+        raise UserError("--fix or --diff, not both")
+    from_stdin = paths == [Path(STDIN)]
+    if given.stdin_filename is not None and not from_stdin:
+        raise UserError("--stdin-filename goes with -")
+    start = (given.stdin_filename or Path()) if from_stdin else paths[0]
+    config = load_config(start)
+    options = LintOptions(
+        paths=tuple(paths),
+        fix=given.fix,
+        diff=given.diff,
+        select=_codes(given.select) or config.select,
+        ignore=_codes(given.ignore) or config.ignore,
+        output=given.output_format,
+        statistics=given.statistics,
+        stdin_filename=(given.stdin_filename or Path("stdin.py")) if from_stdin else None,
+        quiet=given.quiet,
+        target=config.target or _target_of_manifest(project_root(start), config) or vocabulary.NEWEST_TARGET,
+        jobs=config.jobs,
+    )
+    return lint(options, config, start)
+
+
+def _codes(given: list[str] | None) -> tuple[str, ...]:
+    return tuple(code for part in given or () for code in part.split(",") if code.strip())
+
+
+def _target_of_manifest(root: Path, config: Config) -> str | None:
+    """The release that ``apply`` wrote for. It stands at the head of the manifest, which may be long."""
+    try:
+        with open(config.manifest or root / FOLDER / MANIFEST_NAME, encoding="utf-8") as stream:
+            head = stream.read(1000)
+    except (OSError, UnicodeDecodeError):
+        return None
+    match = re.search(r'"target": "([\w.]+)"', head)
+    return match[1] if match and vocabulary.generation_of(match[1]) else None
+
+
+# --- the run ----------------------------------------------------------------------------------------------------------
+
+
+def lint(options: LintOptions, config: Config, start: Path) -> int:
+    """Check, and repair where that is asked for. Returns the exit code. Raises ``UserError`` where nothing can be done
+    at all."""
+    _forget()
+    rules = _chosen(options, config, start)
+    root = project_root(start)
+    if options.stdin_filename is not None:
+        return _lint_stdin(options, config, root, rules)
+    paths = _paths(options.paths, root)
+    with Lanes(paths, [_size(path) for path in paths], options.jobs) as lanes:
+        outcomes = _look_and_check(options, config, root, rules, paths, lanes)
+    if options.fix:
+        outcomes = {path: _written(path, outcome) for path, outcome in outcomes.items()}
+    return _show(options, rules, root, outcomes, len(paths))
+
+
+def _chosen(options: LintOptions, config: Config, start: Path) -> tuple[Rule, ...]:
+    try:
+        return choose(discover(), options.select, options.ignore)
+    except UnknownCode as error:
+        configured = any(code in str(error) for code in (*config.select, *config.ignore))
+        place = f"{find_file(start)}: tool.dfannotate: " if configured else ""
+        raise UserError(f"{place}{error}") from None
+
+
+def _paths(given: Sequence[Path], root: Path) -> list[str]:
+    """The files to look at, absolute. A file that is named is always taken."""
+    if all(not path.is_dir() for path in given):
+        return sorted({os.path.realpath(path) for path in given})
+    from dfannotate.cli.discover import find_sources
+
+    return [os.fspath(path) for path in find_sources(given, root=root, wanted=is_wanted)]
+
+
+def is_wanted(name: str) -> bool:
+    """Whether a file is looked at where its folder is named: Python, and what launches programs."""
+    return name.endswith(".py") or is_launch_file(name)
+
+
+def is_launch_file(name: str) -> bool:
+    return name.lower().endswith(LAUNCH_SUFFIXES) or LAUNCH_NAMES.fullmatch(name) is not None
+
+
+def _look_and_check(
+    options: LintOptions, config: Config, root: Path, rules: Sequence[Rule], paths: Sequence[str], lanes: Lanes[str]
+) -> dict[str, Outcome]:
+    outcomes: dict[str, Outcome] = {}
+    table: dict[str, Mapping[str, str]] = {}
+    concerned: set[str] = set()
+    for path, looked in lanes.map(look, dict.fromkeys(paths, ())):
+        if isinstance(looked, Crash) or looked.error:
+            outcomes[path] = Outcome(_shown(path), error=looked.text if isinstance(looked, Crash) else looked.error)
+        elif looked.mentions:
+            concerned.add(path)
+            if looked.exports:
+                table[path] = looked.exports
+    everything = frozenset(path for path in paths if path not in outcomes)
+    is_traced = bool(concerned) or _is_traced(options, config, root, rules, everything)
+    ignored = _Ignored(config)
+    setup = Setup(
+        root=root,
+        codes=tuple(rule.CODE for rule in rules),
+        target=options.target,
+        repairs=options.repairs,
+        want_diff=options.diff,
+        want_excerpt=options.output == "full" and not options.statistics,
+        table=table,
+        looked_at=everything,
+        is_traced=is_traced,
+        leads_out=_may_lead_out(options.paths, root),
+    )
+    setup = _handed_on(setup, lanes, everything, concerned)
+    asked = everything if setup.names or setup.is_traced or setup.leads_out else concerned
+    checking = {path: (_shown(path), setup, ignored.at(path)) for path in asked}
+    for path, outcome in lanes.map(inspect, checking):
+        if isinstance(outcome, Crash):
+            outcomes[path] = Outcome(_shown(path), error=outcome.text)
+        elif outcome is not None:
+            outcomes[path] = outcome
+    return dict(sorted(outcomes.items()))
+
+
+def _handed_on(setup: Setup, lanes: Lanes[str], everything: frozenset[str], concerned: set[str]) -> Setup:
+    """The setup with what is handed on by modules that do not say where they have it from, until no more is found."""
+    for _ in range(5):
+        names = {name for roles in setup.table.values() for name in roles}
+        more = tuple(sorted(name for name in names if not mentions(name.encode())))
+        if more == setup.names:
+            break
+        setup = replace(setup, names=more)
+        found = dict(setup.table)
+        for path, exports in lanes.map(look_again, dict.fromkeys(everything - concerned, (setup,))):
+            if not isinstance(exports, Crash) and exports:
+                found[path] = exports
+        setup = replace(setup, table=found)
+    return setup
+
+
+def _may_lead_out(given: Sequence[Path], root: Path) -> bool:
+    """Whether files may import others of the project that are not among those looked at."""
+    folders = (Path(os.path.realpath(path)) for path in given if path.is_dir())
+    return _is_project(root) and not any(root.is_relative_to(folder) for folder in folders)
+
+
+def _is_project(root: Path) -> bool:
+    return any((root / mark).exists() for mark in ROOT_MARKS)
+
+
+def _is_traced(
+    options: LintOptions, config: Config, root: Path, rules: Sequence[Rule], looked_at: frozenset[str]
+) -> bool:
+    """Whether a project is traced none of whose files looked at mentions the tracer: ``apply`` left its manifest, or
+    another file does. The others are searched only where it matters."""
+    if (config.manifest or root / FOLDER / MANIFEST_NAME).is_file():
+        return True
+    if not _may_lead_out(options.paths, root):
+        return False
+    words = words_of(rules)
+    if not any(word in data for path in looked_at if (data := _data_of(path)) for word in words):
+        return False
+    from dfannotate.cli.discover import find_sources
+
+    others = (os.fspath(path) for path in find_sources([root], root=root))
+    return any(mentions(_data_of(path) or b"") for path in others if path not in looked_at)
+
+
+def _data_of(path: str) -> bytes | None:
+    try:
+        return files.read_bytes(Path(path), path)
+    except ParseFailure:
+        return None
+
+
+class _Ignored:
+    """``per-file-ignores``: patterns of paths, relative to the folder of the configuration, and codes."""
+
+    def __init__(self, config: Config) -> None:
+        self._specs: list[tuple[Path, Callable[[str], bool], tuple[str, ...]]] = []
+        if config.per_file_ignores:
+            from pathspec import GitIgnoreSpec
+
+            for folder, pattern, codes in config.per_file_ignores:
+                try:
+                    chosen = {rule.CODE for rule in choose(discover(), codes)} if codes else set()
+                    kept = chosen - {"DFT001"} if "DFT001" not in codes else chosen
+                except UnknownCode as error:
+                    raise UserError(f"tool.dfannotate.per-file-ignores: {pattern}: {error}") from None
+                self._specs.append((folder, GitIgnoreSpec.from_lines([pattern]).match_file, tuple(sorted(kept))))
+
+    def at(self, path: str) -> tuple[str, ...]:
+        """The codes that are ignored in a file."""
+        return tuple(
+            code for folder, matches, codes in self._specs if matches(os.path.relpath(path, folder)) for code in codes
+        )
+
+
+# --- per file, in a lane ----------------------------------------------------------------------------------------------
+
+_data: dict[str, bytes] = {}
+"""What this process has read; a lane keeps it from the first look for the second."""
+_usages: dict[str, tuple[Usage, Asked]] = {}
+"""The tracer in the files that mention it, as if they stood alone, and what they wanted to know of others."""
+_projects: dict[int, tuple[Setup, LintProject]] = {}
+
+
+def _forget() -> None:
+    """Nothing of an earlier run in the same process holds any more."""
+    global _here
+    _here = None
+    for kept in (_data, _usages, _projects):
+        kept.clear()
+
+
+def look(path: str) -> Look:
+    """First look: the bytes of a file, and its tree where it mentions the tracer."""
+    try:
+        data = files.read_bytes(Path(path), path)
+    except ParseFailure as failure:
+        return Look(False, error=failure.reason)
+    _data[path] = data
+    if not mentions(data):
+        return Look(False)
+    if not _is_text(path, data):
+        try:
+            from dfannotate.usage import Usage
+
+            source, asker = read_source(_shown(path), data), Asker()
+            usage = Usage(source, asker)
+            _usages[path] = (usage, asker.asked)
+            return Look(True, dict(usage.exports))
+        except ParseFailure:
+            pass  # the second look says so
+    return Look(True)
+
+
+def look_again(path: str, setup: Setup) -> Mapping[str, str]:
+    """What a file that does not mention the tracer hands on."""
+    if not (_uses_a_name(_data[path], setup) or takes_all(_data[path])):
+        return {}
+    try:
+        source = read_source(_shown(path), _data[path])
+    except ParseFailure:
+        return {}
+    return _project(setup).all_exports(path, source)
+
+
+def inspect(path: str, shown: str, setup: Setup, ignored: Sequence[str] = ()) -> Outcome | None:
+    """Second look: what the rules find, None where they have no business."""
+    data = _data[path]
+    rules = [rule for rule in discover() if rule.CODE in setup.codes and rule.CODE not in ignored]
+    return inspect_data(path, shown, data, setup, rules)
+
+
+def inspect_data(path: str, shown: str, data: bytes, setup: Setup, rules: Sequence[Rule]) -> Outcome | None:
+    if _is_text(path, data):
+        return _inspect_text(shown, data, setup, rules) if mentions(data) else None
+    project = _project(setup)
+    if not (
+        mentions(data)
+        or _uses_a_name(data, setup)
+        or (setup.is_traced and any(word in data for word in words_of(rules)))
+        or (setup.leads_out and project.gets_the_tracer(path, data))
+    ):
+        return None
+    project.is_called(shown, path, data)
+    known, asked = _usages.pop(path, (None, ()))
+    try:
+        source = known.source if known else read_source(shown, data)
+    except ParseFailure as failure:
+        found = check_failure(failure, rules)
+        return Outcome(shown, _all_shown(found.findings, setup, _lines(data)), failed=bool(found.findings))
+    generation = vocabulary.generation_of(setup.target) or vocabulary.CURRENT
+    release = release_of(setup.target)
+    module = Module(source, project, generation)
+    if known and project.is_unmoved(path, asked):
+        module.usage = known
+    checked = check(module, rules, release)
+    text, fixed = source.text, Counter[str]()
+    if setup.repairs and any(finding.fix is not None for finding in checked.findings):
+        from dfannotate.codemods.repair import repair
+
+        repaired = repair(source, rules, project, generation, project.context, release)
+        text, checked, fixed = repaired.text, repaired.checked, repaired.fixed
+    return _outcome(shown, source, text, checked, fixed, setup)
+
+
+def _inspect_text(shown: str, data: bytes, setup: Setup, rules: Sequence[Rule]) -> Outcome:
+    release = release_of(setup.target)
+    try:
+        source = parse_bytes_as_text(shown, data)
+    except ParseFailure:
+        return Outcome(shown)  # a launch file in no encoding that we know: not Python, so nobody asked for its syntax
+    checked = check_text(TextFile(shown, source.text), rules, release)
+    text, fixed = source.text, Counter[str]()
+    if setup.repairs and any(finding.fix is not None for finding in checked.findings):
+        from dfannotate.codemods.repair import repair_text
+
+        again = partial(_check_text_again, shown, rules, release)
+        repaired = repair_text(source, checked, again)
+        text, checked, fixed = repaired.text, repaired.checked, repaired.fixed
+    return _outcome(shown, source, text, checked, fixed, setup)
+
+
+def _check_text_again(shown: str, rules: Sequence[Rule], release: tuple[int, int, int], text: str) -> Checked:
+    return check_text(TextFile(shown, text), rules, release)
+
+
+def _outcome(shown: str, source: Source, text: str, checked: Checked, fixed: Counter[str], setup: Setup) -> Outcome:
+    from dfannotate.source import split_lines
+
+    lines = source.lines if text == source.text else split_lines(text)
+    diff = ""
+    if setup.want_diff and text != source.text:
+        diff = "".join(_unified_diff(source.lines, lines, shown))
+    return Outcome(
+        shown,
+        _all_shown(checked.findings, setup, lines),
+        bare=checked.bare,
+        fixed=fixed,
+        seen=source.sha256,
+        data=source.encode(text) if text != source.text else None,
+        diff=diff,
+    )
+
+
+def _unified_diff(old: Sequence[str], new: Sequence[str], shown: str) -> Iterable[str]:
+    import difflib
+
+    for line in difflib.unified_diff(old, new, shown, shown):
+        yield line if line.endswith(("\n", "\r")) else f"{line}\n\\ No newline at end of file\n"
+
+
+def _all_shown(findings: Iterable[Finding], setup: Setup, lines: Sequence[str]) -> tuple[Shown, ...]:
+    return tuple(
+        Shown(
+            replace(finding, fix=None),
+            finding.fix is not None,
+            excerpt(finding, lines) if setup.want_excerpt else "",
+        )
+        for finding in findings
+    )
+
+
+def _lines(data: bytes) -> list[str]:
+    from dfannotate.source import split_lines
+
+    return split_lines(data.decode("utf-8", "replace").removeprefix("\ufeff"))
+
+
+def _project(setup: Setup) -> LintProject:
+    """The project of a run, one a process. A lane is sent the setup with every call, equal each time."""
+    known = _projects.get(0)
+    if known is None or known[0] != setup:
+        known = _projects[0] = (setup, LintProject(setup.root, setup.table, setup.looked_at, setup.is_traced))
+    return known[1]
+
+
+def _uses_a_name(data: bytes, setup: Setup) -> bool:
+    """Whether a file holds a name under which another hands the tracer on."""
+    if not setup.names:
+        return False
+    pattern = rb"(?<!\w)(?:" + b"|".join(re.escape(name.encode()) for name in setup.names) + rb")(?!\w)"
+    return re.search(pattern, data) is not None
+
+
+def _is_text(path: str, data: bytes) -> bool:
+    """Whether a file is read as text, and not as Python: by its name, or, without a suffix, by its first line."""
+    name = os.path.basename(path)
+    return is_launch_file(name) or ("." not in name and _SHEBANG.match(data) is not None)
+
+
+# --- standard input ---------------------------------------------------------------------------------------------------
+
+
+def _lint_stdin(options: LintOptions, config: Config, root: Path, rules: Sequence[Rule]) -> int:
+    assert options.stdin_filename is not None
+    data = sys.stdin.buffer.read()
+    path = os.path.realpath(options.stdin_filename)
+    shown = os.fspath(options.stdin_filename)
+    ignored = _Ignored(config).at(path)
+    wanted = [rule for rule in rules if rule.CODE not in ignored]
+    setup = Setup(
+        root=root,
+        codes=tuple(rule.CODE for rule in wanted),
+        target=options.target,
+        repairs=options.repairs,
+        want_diff=options.diff,
+        want_excerpt=options.output == "full" and not options.statistics,
+        table={},
+        looked_at=frozenset(),
+        is_traced=mentions(data) or _is_traced(options, config, root, rules, frozenset()),
+        leads_out=True,
+    )
+    outcome = inspect_data(path, shown, data, setup, wanted) or Outcome(shown)
+    if options.fix:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data if outcome.data is None else outcome.data)
+        sys.stdout.buffer.flush()
+    return _show(options, rules, root, {path: outcome}, 1, findings_to=sys.stderr if options.fix else None)
+
+
+# --- writing and showing ----------------------------------------------------------------------------------------------
+
+
+def _written(path: str, outcome: Outcome) -> Outcome:
+    """The outcome after its fixes are written, or with the reason why they are not."""
+    if outcome.data is None:
+        return outcome
+    try:
+        files.replace(Path(path), outcome.data, outcome.seen)
+    except files.WriteError as error:
+        return replace(outcome, error=f"{error}; nothing of it was fixed", fixed=Counter(), data=None)
+    return outcome
+
+
+def _show(
+    options: LintOptions,
+    rules: Sequence[Rule],
+    root: Path,
+    outcomes: Mapping[str, Outcome],
+    looked_at: int,
+    findings_to: TextIO | None = None,
+) -> int:
+    messages = Messages(options.quiet)
+    stream = findings_to or sys.stdout
+    found = [shown for outcome in outcomes.values() for shown in outcome.findings]
+    errors = [outcome for outcome in outcomes.values() if outcome.error]
+    fixed = sum((outcome.fixed for outcome in outcomes.values()), Counter[str]())
+    changed = [outcome for outcome in outcomes.values() if outcome.data is not None]
+    if options.diff:
+        for outcome in changed:
+            stream.write(outcome.diff)
+    elif options.statistics:
+        print_statistics(found, options.output, stream)
+    else:
+        FORMATS[options.output](found, [(o.shown, o.error) for o in errors], rules, root, stream)
+    for outcome in outcomes.values():
+        for line in outcome.bare:
+            codes = sorted({shown.finding.code for shown in outcome.findings if shown.finding.line == line})
+            messages.warning(
+                f"{outcome.shown}:{line}: `# noqa` without a code silences nothing here: `# noqa: {', '.join(codes)}`"
+            )
+    for outcome in errors:
+        messages.error(f"{outcome.shown}: {outcome.error}")
+    _summarize(messages, options, found, fixed, len(changed), looked_at)
+    if errors or any(outcome.failed for outcome in outcomes.values()):
+        return 2
+    return int(bool(changed) if options.diff else bool(found))
+
+
+def _summarize(
+    messages: Messages, options: LintOptions, found: Sequence[Shown], fixed: Counter[str], changed: int, looked_at: int
+) -> None:
+    looked = f"{count(looked_at, 'file')} looked at"
+    if options.diff:
+        messages.note(
+            f"would fix {count(fixed.total(), 'finding')} in {count(changed, 'file')}; {looked}"
+            if changed
+            else f"nothing to fix; {looked}"
+        )
+        return
+    words = [f"fixed {fixed.total()}"] if options.fix else []
+    words.append(count(len(found), "finding") + (" left" if options.fix else ""))
+    fixable = sum(shown.fixable for shown in found)
+    if fixable and not options.fix:
+        words.append(f"{fixable} of them fixable with --fix")
+    messages.note(f"{', '.join(words)}; {looked}")
+
+
+def _shown(path: str) -> str:
+    """A path as a user would type it: relative to the current folder where it lies below it."""
+    global _here
+    if _here is None:
+        try:
+            _here = os.getcwd().rstrip(os.sep) + os.sep
+        except OSError:  # the current folder is gone
+            _here = "\0"
+    return path[len(_here) :] if path.startswith(_here) else path
+
+
+_here: str | None = None
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
