@@ -68,6 +68,7 @@ class Project:
         self._classes: dict[tuple[str, str], ClassFacts] = {}
         self._locate = locate
         self._located: set[str] = set()
+        self._followed: dict[tuple[str, int], tuple[str, str]] = {}
         for summary in summaries:
             self._add(summary)
         self.packages = frozenset(name.partition(".")[0] for name in self.modules)
@@ -155,6 +156,13 @@ class Project:
     def _follow(self, name: str, hops: int = _HOPS) -> tuple[str, str]:
         """The module and the name where something that is imported as ``name`` is defined, re-exports followed; ``""``
         and the name as far as it was followed where that leads out of the project."""
+        # Modules that import all of each other (tkinter's do) would be gone through once for each way between them.
+        place = self._followed.get((name, hops))
+        if place is None:
+            place = self._followed[name, hops] = self._find_place(name, hops)
+        return place
+
+    def _find_place(self, name: str, hops: int) -> tuple[str, str]:
         found = self._split(name)
         if found is None or not hops:
             return "", name
@@ -189,7 +197,7 @@ class Project:
     def _compiled(self) -> Mapping[str, frozenset[str]]:
         """Module -> the names of it that any module hands to a compiler (``allow_in_graph(rearrange)``)."""
         found: dict[str, set[str]] = {}
-        for summary in self.files.values():
+        for summary in list(self.files.values()):  # a name that is followed may bring its module in
             imports = summary.facts.import_map()
             for callee, name in summary.facts.handed_over:
                 if is_compiler(callee):
