@@ -68,7 +68,8 @@ class Project:
         self._classes: dict[tuple[str, str], ClassFacts] = {}
         self._locate = locate
         self._located: set[str] = set()
-        self._followed: dict[tuple[str, int], tuple[str, str]] = {}
+        self._followed: dict[tuple[str, int, bool], tuple[str, str]] = {}
+        self._imports: dict[str, Mapping[str, str]] = {}
         for summary in summaries:
             self._add(summary)
         self.packages = frozenset(name.partition(".")[0] for name in self.modules)
@@ -86,7 +87,7 @@ class Project:
         """What the plan for one file depends on."""
         summary = self.files[path]
         own = frozenset(name for module, name in self.entries if module == summary.module)
-        imports = summary.facts.import_map()
+        imports = self._imports_of(summary)
         calls = frozenset(
             target for target in imports.values() if self._follow(self._absolute(summary, target)) in self.entries
         )
@@ -153,37 +154,51 @@ class Project:
             self._add(summary)
         return module in self.modules
 
-    def _follow(self, name: str, hops: int = _HOPS) -> tuple[str, str]:
+    def _follow(self, name: str, hops: int = _HOPS, through_stars: bool = True) -> tuple[str, str]:
         """The module and the name where something that is imported as ``name`` is defined, re-exports followed; ``""``
         and the name as far as it was followed where that leads out of the project."""
         # Modules that import all of each other (tkinter's do) would be gone through once for each way between them.
-        place = self._followed.get((name, hops))
+        key = name, hops, through_stars
+        place = self._followed.get(key)
         if place is None:
-            place = self._followed[name, hops] = self._find_place(name, hops)
+            place = self._followed[key] = self._find_place(*key)
         return place
 
-    def _find_place(self, name: str, hops: int) -> tuple[str, str]:
+    def _find_place(self, name: str, hops: int, through_stars: bool) -> tuple[str, str]:
         found = self._split(name)
         if found is None or not hops:
             return "", name
         summary, rest = found
         head, dot, tail = rest.partition(".")
-        target = summary.facts.import_map().get(head)
+        target = self._imports_of(summary).get(head)
         if target is not None:
             return self._follow(self._absolute(summary, target) + dot + tail, hops - 1)
-        if (summary.path, head) not in self._classes:
+        if through_stars and (summary.path, head) not in self._classes:
             for star in summary.facts.star_imports:
-                module, name = self._follow(f"{self._absolute(summary, star)}.{rest}", hops - 1)
+                module, name = self._follow_star(summary, star, rest, hops - 1)
                 if module and (self.modules[module].path, name.partition(".")[0]) in self._classes:
                     return module, name
         return summary.module, rest
+
+    def _follow_star(self, summary: FileSummary, star: str, name: str, hops: int = _HOPS) -> tuple[str, str]:
+        """Where ``name`` is defined, if it came by ``from star import *``."""
+        module = self._absolute(summary, star)
+        # What is no module of the project, as ``from ._C import *`` has it, is not looked for in what all others bring.
+        return self._follow(f"{module}.{name}", hops, module in self.modules or self._find(module))
+
+    def _imports_of(self, summary: FileSummary) -> Mapping[str, str]:
+        """``import_map`` of a file of the index, made once."""
+        found = self._imports.get(summary.path)
+        if found is None:
+            found = self._imports[summary.path] = summary.facts.import_map()
+        return found
 
     def _listed(self) -> frozenset[str]:
         """Modules whose names are taken as they are: by ``from module import *``, ``dir(module)`` and the like."""
         found: set[str] = set()
         for summary in self.files.values():
             names = [*summary.facts.star_imports]
-            imports = summary.facts.import_map()
+            imports = self._imports_of(summary)
             names += [imports.get(name, name) for callee, name in summary.facts.handed_over if callee in LISTERS]
             found.update(self._absolute(summary, name) for name in names)
         return frozenset(found)
@@ -198,7 +213,7 @@ class Project:
         """Module -> the names of it that any module hands to a compiler (``allow_in_graph(rearrange)``)."""
         found: dict[str, set[str]] = {}
         for summary in list(self.files.values()):  # a name that is followed may bring its module in
-            imports = summary.facts.import_map()
+            imports = self._imports_of(summary)
             for callee, name in summary.facts.handed_over:
                 if is_compiler(callee):
                     module, rest = self._follow(self._absolute(summary, resolve(name, imports)))
@@ -439,7 +454,7 @@ class Project:
         if module and (self.modules[module].path, name) in self._classes:
             return self.modules[module].path, name
         for star in summary.facts.star_imports:
-            module, name = self._follow(f"{self._absolute(summary, star)}.{base}")
+            module, name = self._follow_star(summary, star, base)
             if module and (self.modules[module].path, name) in self._classes:
                 return self.modules[module].path, name
         return None
