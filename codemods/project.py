@@ -226,17 +226,15 @@ class Project:
         compiled from its source must be found as it is, and so must what that calls."""
         if not any(summary.facts.mentions_script for summary in self.files.values()):
             return frozenset()
-        callees: dict[str, set[str]] = {}
+        callees: dict[str, list[frozenset[str]]] = {}
         for summary in self.files.values():
             for caller, called in summary.calls:
-                callees.setdefault(caller, set()).update(called)
-        found: set[str] = set()
-        pending = ["forward"]
+                callees.setdefault(caller, []).append(called)
+        found = pending = {"forward"}
         while pending:
-            name = pending.pop()
-            if name not in found:
-                found.add(name)
-                pending.extend(callees.get(name, ()))
+            called_next = (called for name in pending for called in callees.get(name, ()))
+            pending = set().union(*called_next) - found
+            found = found | pending
         return frozenset(found)
 
     def _compiled_in(self, summary: FileSummary) -> frozenset[str]:
@@ -274,21 +272,17 @@ class Project:
         for summary in self.files.values():
             for name, depth in summary.frames:
                 depths[name] = max(depth, depths.get(name, 0))
-        pending = [name for name, depth in depths.items() if depth > 1]
-        callers: dict[str, set[str]] = {}
-        if pending:
-            for summary in self.files.values():
-                for caller, callees in summary.calls:
-                    for callee in callees:
-                        callers.setdefault(callee, set()).add(caller)
-        while pending:
-            name = pending.pop()
-            left = depths[name] - 1
-            for caller in callers.get(name, ()):
-                if depths.get(caller, 0) < left:
-                    depths[caller] = left
-                    if left > 1:
-                        pending.append(caller)
+        calls = [call for summary in self.files.values() for call in summary.calls]
+        pending = {name for name, depth in depths.items() if depth > 1}
+        while pending:  # as often as the deepest of them has levels
+            fresh: set[str] = set()
+            for caller, callees in calls:
+                if not callees.isdisjoint(pending):
+                    left = max(depths[name] for name in callees & pending) - 1
+                    if depths.get(caller, 0) < left:
+                        depths[caller] = left
+                        fresh.add(caller)
+            pending = {name for name in fresh if depths[name] > 1}
         return frozenset(name for name, depth in depths.items() if depth > 1)
 
     # --- entry points -----------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -269,7 +269,7 @@ class ModuleFacts:
         return dict(self.imports)
 
 
-def resolve(name: str, imports: dict[str, str]) -> str:
+def resolve(name: str, imports: Mapping[str, str]) -> str:
     """A dotted name with its first part replaced by what the imports say it is."""
     head, dot, rest = name.partition(".")
     target = imports.get(head)
@@ -636,10 +636,10 @@ class _Walk:
 
     def _call(self, node: ast.Call, context: _Context) -> None:
         func = node.func
-        if func.__class__ is ast.Name:
-            name = last = func.id  # type: ignore[attr-defined]
-        elif func.__class__ is ast.Attribute:
-            name, last = dotted(func), func.attr  # type: ignore[attr-defined]
+        if isinstance(func, ast.Name):
+            name = last = func.id
+        elif isinstance(func, ast.Attribute):
+            name, last = dotted(func), func.attr
         else:
             name = last = UNNAMED
         context.calls.append((name, node.lineno))
@@ -848,8 +848,8 @@ class _Walk:
             return ()
         names = []
         for part in nodes_in(node):
-            if part.__class__ is ast.Call:
-                names.append(self.resolved[dotted(part.func)])  # type: ignore[attr-defined]
+            if isinstance(part, ast.Call):
+                names.append(self.resolved[dotted(part.func)])
             elif isinstance(part, ast.Attribute) and part.attr == "COMM_WORLD":
                 names.append(self.resolved[dotted(part)])
         return tuple(name for name in names if name)

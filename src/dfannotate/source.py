@@ -19,8 +19,8 @@ from functools import cached_property
 from typing import Any
 
 _WITHOUT_NODES = frozenset(
-    {"arg", "asname", "attr", "conversion", "ctx", "id", "is_async", "kind", "kwd_attrs", "level", "module", "n", "name"}
-    | {"names", "op", "ops", "rest", "s", "simple", "str", "tag", "type_comment", "type_ignores"}
+    {"arg", "asname", "attr", "conversion", "ctx", "id", "is_async", "kind", "kwd_attrs", "level", "module", "n"}
+    | {"name", "names", "op", "ops", "rest", "s", "simple", "str", "tag", "type_comment", "type_ignores"}
 )
 """Fields of the tree that hold no nodes, or none that hold anything themselves (contexts, operators)."""
 
@@ -33,7 +33,7 @@ PARTS: dict[type, tuple[str, ...]] = {
 """Class of a node -> its fields with a node or None, or a list of such. Names, arguments and imports are whole.
 
 Walking a tree by this takes half of what ``ast.walk`` does, which asks each field of each node what it holds."""
-PARTS.update({kind: () for kind in (ast.Constant, ast.MatchSingleton, ast.Import, ast.ImportFrom, type(None))})
+PARTS.update(dict.fromkeys((ast.Constant, ast.MatchSingleton, ast.Import, ast.ImportFrom, type(None)), ()))
 if sys.version_info >= (3, 12):
     PARTS[ast.TypeAlias] = ast.TypeAlias._fields
 
