@@ -308,7 +308,8 @@ def _planning(
             choices={} if only_events else choices,
         )
         place = places.of(summary) if config.shim else None
-        planning[rel] = (replace(context, generation=generation, shim=place), options.diff)
+        would = options.check or options.diff
+        planning[rel] = (replace(context, generation=generation, shim=place), options.diff, not would)
     return planning, places.reasons
 
 
@@ -341,9 +342,10 @@ def read_file(
     return summarize(rel, module, facts)
 
 
-def plan_file(rel: str, context: Context, want_diff: bool) -> Outcome | Failure:
-    """Second pass: plan, edit, check."""
-    read = _read_files.pop(rel)
+def plan_file(rel: str, context: Context, want_diff: bool, want_data: bool = True) -> Outcome | Failure:
+    """Second pass: plan, edit, check. Without ``want_data``, of a file that would change no more comes back than that
+    it would."""
+    read = _read_files[rel]  # kept to the end of the lane: to take the tree apart takes time, and nobody needs the room
     try:
         annotated = annotate(read.base, read.facts, context)
     except EditError as error:
@@ -356,7 +358,7 @@ def plan_file(rel: str, context: Context, want_diff: bool) -> Outcome | Failure:
     if want_diff:
         hunks = annotated.edited.hunks if annotated.edited and read.base.sha256 == read.seen else None
         diff = _diff(rel, read, text, hunks)
-    return Outcome(annotated.entry, read.seen, data, diff, annotated.notes)
+    return Outcome(annotated.entry, read.seen, data if want_data else b"", diff, annotated.notes)
 
 
 def _without_annotations(source: Source, entry: FileEntry) -> Source:

@@ -13,6 +13,7 @@ from dfannotate.source import ParseFailure, read_source
 
 if TYPE_CHECKING:
     from rope.base.project import Project as RopeProject
+    from rope.base.resources import Folder
 
 
 @cache
@@ -40,6 +41,8 @@ class Locator:
     def __init__(self, root: Path) -> None:
         self._root = root.resolve()
         self._project: RopeProject | None = None
+        self._folders: list[Folder] = []
+        self._heads: dict[str, list[Folder]] = {}
 
     def __call__(self, module: str) -> FileSummary | None:
         """The summary of ``module``, None where the project has no such module or it cannot be read."""
@@ -47,7 +50,10 @@ class Locator:
             from rope.base.project import Project as RopeProject
 
             self._project = RopeProject(str(self._root), ropefolder="")
-        resource = self._project.find_module(module)
+            # What ``find_module`` goes through, which would look for these folders anew for each module.
+            self._folders = [*self._project.get_source_folders(), *self._project.get_python_path_folders()]
+        found = (self._project.find_relative_module(module, folder, 1) for folder in self._holding(module))
+        resource = next((resource for resource in found if resource is not None), None)
         if resource is None:
             return None
         path = Path(resource.real_path)
@@ -59,3 +65,14 @@ class Locator:
             return summarize(relative, module, find_facts(read_source(relative, files.read_bytes(path, relative))))
         except ParseFailure:
             return None
+
+    def _holding(self, module: str) -> list[Folder]:
+        """The folders that have the first part of a dotted name."""
+        head = module.partition(".")[0]
+        if head not in self._heads:
+            self._heads[head] = [
+                folder
+                for folder in self._folders
+                if any(Path(folder.real_path, name).exists() for name in (head, f"{head}.py"))
+            ]
+        return self._heads[head]

@@ -68,6 +68,8 @@ class Project:
         self._classes: dict[tuple[str, str], ClassFacts] = {}
         self._locate = locate
         self._located: set[str] = set()
+        self._followed: dict[tuple[str, int, bool], tuple[str, str]] = {}
+        self._imports: dict[str, Mapping[str, str]] = {}
         for summary in summaries:
             self._add(summary)
         self.packages = frozenset(name.partition(".")[0] for name in self.modules)
@@ -85,7 +87,7 @@ class Project:
         """What the plan for one file depends on."""
         summary = self.files[path]
         own = frozenset(name for module, name in self.entries if module == summary.module)
-        imports = summary.facts.import_map()
+        imports = self._imports_of(summary)
         calls = frozenset(
             target for target in imports.values() if self._follow(self._absolute(summary, target)) in self.entries
         )
@@ -152,30 +154,51 @@ class Project:
             self._add(summary)
         return module in self.modules
 
-    def _follow(self, name: str, hops: int = _HOPS) -> tuple[str, str]:
+    def _follow(self, name: str, hops: int = _HOPS, through_stars: bool = True) -> tuple[str, str]:
         """The module and the name where something that is imported as ``name`` is defined, re-exports followed; ``""``
         and the name as far as it was followed where that leads out of the project."""
+        # Modules that import all of each other (tkinter's do) would be gone through once for each way between them.
+        key = name, hops, through_stars
+        place = self._followed.get(key)
+        if place is None:
+            place = self._followed[key] = self._find_place(*key)
+        return place
+
+    def _find_place(self, name: str, hops: int, through_stars: bool) -> tuple[str, str]:
         found = self._split(name)
         if found is None or not hops:
             return "", name
         summary, rest = found
         head, dot, tail = rest.partition(".")
-        target = summary.facts.import_map().get(head)
+        target = self._imports_of(summary).get(head)
         if target is not None:
             return self._follow(self._absolute(summary, target) + dot + tail, hops - 1)
-        if (summary.path, head) not in self._classes:
+        if through_stars and (summary.path, head) not in self._classes:
             for star in summary.facts.star_imports:
-                module, name = self._follow(f"{self._absolute(summary, star)}.{rest}", hops - 1)
+                module, name = self._follow_star(summary, star, rest, hops - 1)
                 if module and (self.modules[module].path, name.partition(".")[0]) in self._classes:
                     return module, name
         return summary.module, rest
+
+    def _follow_star(self, summary: FileSummary, star: str, name: str, hops: int = _HOPS) -> tuple[str, str]:
+        """Where ``name`` is defined, if it came by ``from star import *``."""
+        module = self._absolute(summary, star)
+        # What is no module of the project, as ``from ._C import *`` has it, is not looked for in what all others bring.
+        return self._follow(f"{module}.{name}", hops, module in self.modules or self._find(module))
+
+    def _imports_of(self, summary: FileSummary) -> Mapping[str, str]:
+        """``import_map`` of a file of the index, made once."""
+        found = self._imports.get(summary.path)
+        if found is None:
+            found = self._imports[summary.path] = summary.facts.import_map()
+        return found
 
     def _listed(self) -> frozenset[str]:
         """Modules whose names are taken as they are: by ``from module import *``, ``dir(module)`` and the like."""
         found: set[str] = set()
         for summary in self.files.values():
             names = [*summary.facts.star_imports]
-            imports = summary.facts.import_map()
+            imports = self._imports_of(summary)
             names += [imports.get(name, name) for callee, name in summary.facts.handed_over if callee in LISTERS]
             found.update(self._absolute(summary, name) for name in names)
         return frozenset(found)
@@ -189,8 +212,8 @@ class Project:
     def _compiled(self) -> Mapping[str, frozenset[str]]:
         """Module -> the names of it that any module hands to a compiler (``allow_in_graph(rearrange)``)."""
         found: dict[str, set[str]] = {}
-        for summary in self.files.values():
-            imports = summary.facts.import_map()
+        for summary in list(self.files.values()):  # a name that is followed may bring its module in
+            imports = self._imports_of(summary)
             for callee, name in summary.facts.handed_over:
                 if is_compiler(callee):
                     module, rest = self._follow(self._absolute(summary, resolve(name, imports)))
@@ -203,17 +226,15 @@ class Project:
         compiled from its source must be found as it is, and so must what that calls."""
         if not any(summary.facts.mentions_script for summary in self.files.values()):
             return frozenset()
-        callees: dict[str, set[str]] = {}
+        callees: dict[str, list[frozenset[str]]] = {}
         for summary in self.files.values():
             for caller, called in summary.calls:
-                callees.setdefault(caller, set()).update(called)
-        found: set[str] = set()
-        pending = ["forward"]
+                callees.setdefault(caller, []).append(called)
+        found = pending = {"forward"}
         while pending:
-            name = pending.pop()
-            if name not in found:
-                found.add(name)
-                pending.extend(callees.get(name, ()))
+            called_next = (called for name in pending for called in callees.get(name, ()))
+            pending = set().union(*called_next) - found
+            found = found | pending
         return frozenset(found)
 
     def _compiled_in(self, summary: FileSummary) -> frozenset[str]:
@@ -251,21 +272,17 @@ class Project:
         for summary in self.files.values():
             for name, depth in summary.frames:
                 depths[name] = max(depth, depths.get(name, 0))
-        pending = [name for name, depth in depths.items() if depth > 1]
-        callers: dict[str, set[str]] = {}
-        if pending:
-            for summary in self.files.values():
-                for caller, callees in summary.calls:
-                    for callee in callees:
-                        callers.setdefault(callee, set()).add(caller)
-        while pending:
-            name = pending.pop()
-            left = depths[name] - 1
-            for caller in callers.get(name, ()):
-                if depths.get(caller, 0) < left:
-                    depths[caller] = left
-                    if left > 1:
-                        pending.append(caller)
+        calls = [call for summary in self.files.values() for call in summary.calls]
+        pending = {name for name, depth in depths.items() if depth > 1}
+        while pending:  # as often as the deepest of them has levels
+            fresh: set[str] = set()
+            for caller, callees in calls:
+                if not callees.isdisjoint(pending):
+                    left = max(depths[name] for name in callees & pending) - 1
+                    if depths.get(caller, 0) < left:
+                        depths[caller] = left
+                        fresh.add(caller)
+            pending = {name for name in fresh if depths[name] > 1}
         return frozenset(name for name, depth in depths.items() if depth > 1)
 
     # --- entry points -----------------------------------------------------------------------------------------------
@@ -431,7 +448,7 @@ class Project:
         if module and (self.modules[module].path, name) in self._classes:
             return self.modules[module].path, name
         for star in summary.facts.star_imports:
-            module, name = self._follow(f"{self._absolute(summary, star)}.{base}")
+            module, name = self._follow_star(summary, star, base)
             if module and (self.modules[module].path, name) in self._classes:
                 return self.modules[module].path, name
         return None

@@ -165,6 +165,30 @@ def test_trees_differ_where_their_dumps_do(old: str, new: str) -> None:
     assert first_difference(ast.parse(old), ast.parse(f"\n\n{old}  # c\n")) is None
 
 
+OLD_TEXT = "@d(1)\nclass A:\n    def f(self):\n        return 'é', 1\n    x = 1; y = 2\n"
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        pytest.param(OLD_TEXT, id="same"),
+        pytest.param(f"# c\n\n{OLD_TEXT}", id="further-down"),
+        pytest.param(OLD_TEXT.replace("    ", "  "), id="other-margin"),
+        pytest.param(OLD_TEXT.replace("class", "class "), id="other-white-space"),
+        pytest.param(OLD_TEXT.replace("@d(1)", "@d(2)"), id="decorator-above-the-same-text"),
+        pytest.param(OLD_TEXT.replace("@d(1)\n", ""), id="decorator-gone"),
+        pytest.param(OLD_TEXT.replace("é', 1", "è', 1"), id="outside-ascii"),
+        pytest.param(OLD_TEXT.replace("    def f", "    @e\n    def f"), id="method-decorated"),
+        pytest.param(OLD_TEXT.replace("x = 1; y = 2", "x = 1; z = 2"), id="behind-a-semicolon"),
+        pytest.param(OLD_TEXT.replace("x = 1; y", "xx = 1; y"), id="before-a-semicolon"),
+        pytest.param(OLD_TEXT.replace("y = 2", "y = 2\n    z = 3"), id="one-more"),
+    ],
+)
+def test_with_their_lines_trees_differ_where_they_do_without(new: str) -> None:
+    trees = ast.parse(OLD_TEXT), ast.parse(new)
+    assert first_difference(*trees, split_lines(OLD_TEXT), split_lines(new)) == first_difference(*trees)
+
+
 def test_nan_constants_are_equal_to_themselves() -> None:
     tree = ast.parse("x = 1e999 - 1e999")
     assert first_difference(tree, ast.parse("x = 1e999 - 1e999")) is None

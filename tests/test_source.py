@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import codecs
 import sys
+import sysconfig
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dfannotate.source import ParseFailure, digest, read_source, split_lines
+from dfannotate.source import ParseFailure, digest, nodes_in, parse_text, read_source, split_lines
 
 
 @pytest.mark.parametrize(
@@ -96,3 +99,18 @@ def test_indentation_of_the_file(text: str, unit: str) -> None:
 )
 def test_newline_of_the_first_line(data: bytes, newline: str) -> None:
     assert read_source("m.py", data).newline == newline
+
+
+LEFT_OUT = (ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop, ast.alias)
+
+
+@pytest.mark.parametrize(
+    "name", ["ast.py", "dataclasses.py", "typing.py", "test/test_patma.py", "test/test_grammar.py"]
+)
+def test_nodes_are_those_of_a_walk_but_for_what_holds_nothing(name: str) -> None:
+    path = Path(sysconfig.get_path("stdlib"), name)
+    text = (
+        path.read_text(encoding="utf-8") if path.is_file() else "match x:\n    case {1: [A(b=None), *c], **d}: pass\n"
+    )
+    tree = parse_text(text)
+    assert nodes_in(tree) == [node for node in ast.walk(tree) if not isinstance(node, LEFT_OUT)]

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import ast
 import builtins
-import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+
+from dfannotate.source import PARTS, nodes_in
 
 Position = tuple[int, int]
 """A line (1-based) and a column (0-based, in characters)."""
@@ -44,9 +45,21 @@ _PACKAGES = frozenset({"multiprocessing", "concurrent", "functools", "os"})
 _OTHERS = frozenset({"builtins", "numpy", "pandas", "scipy", "matplotlib", "pytest", "typing_extensions"})
 """Packages whose calls make none."""
 _TORCH = ("torch.utils.data.", "torch.multiprocessing.")
-_TELLING = re.compile(r"(loader|process|pool|executor|cls|class|spawn|start_processes|fork|forkpty|partial)$", re.I)
+_TELLING = (
+    *("loader", "process", "pool", "executor", "cls", "class", "spawn", "start_processes", "fork", "forkpty"),
+    "partial",
+)
 """How the name ends by which something is called that may make processes."""
 _HARMLESS = ("Error", "Exception", "Warning")
+
+
+def may_make_workers(name: str) -> bool:
+    """Whether something of this name (the last part of a dotted one) may be what makes processes."""
+    return (name[:1].isupper() and not name.endswith(_HARMLESS)) or name == "__init__" or _is_telling(name)
+
+
+def _is_telling(name: str) -> bool:
+    return name.lower().endswith(_TELLING)
 
 
 @dataclass(frozen=True)
@@ -91,11 +104,9 @@ class Calls:
         """Strings with expressions in them."""
 
     def note(self, node: ast.Call, name: str, function: str, around: Callable[[], tuple[ast.AST, ...]]) -> None:
-        """Note a call of ``name`` (as written) that stands in ``function``; ``around`` gives the definitions around
-        it, outermost first."""
-        last = name.rpartition(".")[2]
-        if last == "__init__" or (last and last[0].isupper() and not last.endswith(_HARMLESS)) or _TELLING.search(last):
-            self._candidates.append((node, name, function, around))
+        """Note a call of ``name`` (as written), which ``may_make_workers``, that stands in ``function``; ``around``
+        gives the definitions around it, outermost first."""
+        self._candidates.append((node, name, function, around))
 
     def found(self, lines: Sequence[str], classes: Mapping[str, bool]) -> tuple[WorkerCall, ...]:
         """The calls whose callee could be resolved to something that is worth asking the project about; ``classes``
@@ -113,7 +124,7 @@ class Calls:
             if call is not None:
                 # Positions within a string are not to be relied on before Python 3.12.
                 if in_strings is None:
-                    in_strings = {part for string in self.strings for part in ast.walk(string)}
+                    in_strings = set(nodes_in(*self.strings))
                 if node not in in_strings:
                     found.append(call)
         return tuple(sorted(found, key=lambda call: (call.callee.start, call.callee.end)))
@@ -125,7 +136,7 @@ class Calls:
         target = self._imports.get(head)
         if target is None:
             known = name if name in classes else head
-            return classes.get(known, not hasattr(builtins, head)) and (not dot or bool(_TELLING.search(rest)))
+            return classes.get(known, not hasattr(builtins, head)) and (not dot or _is_telling(rest))
         package = target.partition(".")[0]
         if package == "torch":
             return (target + dot + rest + ".").startswith(_TORCH)
@@ -381,39 +392,56 @@ def _bound_in(scope: ast.AST, elsewhere: set[str]) -> Iterator[tuple[str, ast.AS
             if unpacked:
                 yield unpacked.arg, None
     stack.extend(getattr(scope, "body", ()))
+    pop, push = stack.pop, stack.append
     while stack:
-        node = stack.pop()
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield node.name, None
+        node = pop()
+        kind = node.__class__
+        if kind is ast.Name:
+            if node.ctx.__class__ is not ast.Load:  # type: ignore[attr-defined]
+                yield node.id, None  # type: ignore[attr-defined]
             continue
-        if isinstance(node, ast.ClassDef):
-            yield node.name, node
-            continue
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            yield from _imported(node)
-            continue
-        if isinstance(node, (ast.Global, ast.Nonlocal)):
-            elsewhere.update(node.names)
-            continue
-        if isinstance(node, (ast.Assign, ast.AnnAssign)):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            if node.value is None:
+        if kind in _BINDING:
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                yield node.name, None
                 continue
-            plain = [target for target in targets if isinstance(target, ast.Name)]
-            for target in plain:
-                yield target.id, node.value
-            stack.extend(target for target in targets if target not in plain)
-            stack.append(node.value)
-            continue
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            yield node.id, None
-        elif isinstance(node, ast.arg):  # of a lambda
-            yield node.arg, None
-        elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
-            yield node.name, None
-        elif isinstance(node, ast.MatchMapping) and node.rest:
-            yield node.rest, None
-        stack.extend(ast.iter_child_nodes(node))
+            if isinstance(node, ast.ClassDef):
+                yield node.name, node
+                continue
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                yield from _imported(node)
+                continue
+            if isinstance(node, (ast.Global, ast.Nonlocal)):
+                elsewhere.update(node.names)
+                continue
+            if isinstance(node, (ast.Assign, ast.AnnAssign)):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                if node.value is None:
+                    continue
+                plain = [target for target in targets if isinstance(target, ast.Name)]
+                for target in plain:
+                    yield target.id, node.value
+                stack.extend(target for target in targets if target not in plain)
+                push(node.value)
+                continue
+            if isinstance(node, ast.arg):  # of a lambda
+                yield node.arg, None
+            elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
+                yield node.name, None
+            elif isinstance(node, ast.MatchMapping) and node.rest:
+                yield node.rest, None
+        for field in PARTS[kind]:
+            value = getattr(node, field)
+            if value.__class__ is list:
+                stack += value
+            elif value is not None:
+                push(value)
+
+
+_BINDING: frozenset[type] = frozenset(
+    {ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal}
+    | {ast.Assign, ast.AnnAssign, ast.arg, ast.ExceptHandler, ast.MatchAs, ast.MatchStar, ast.MatchMapping}
+)
+"""Nodes that bind names, besides names themselves."""
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, ast.AST | None]]:

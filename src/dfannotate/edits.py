@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dfannotate.manifest import Undo
 from dfannotate.shapes import Names, strip
@@ -149,7 +149,7 @@ def rewrite_checked(source: Source, edits: Sequence[Edit], names: Names) -> Edit
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise EditError(f"{source.path}: self-check failed: the annotated text does not parse ({error})") from None
     functions = strip(tree, names, _new_lines(source, stretches).__contains__)
-    difference = first_difference(source.tree, tree)
+    difference = first_difference(source.tree, tree, source.lines, split_lines(text))
     if difference is not None:
         raise EditError(f"{source.path}:{difference}: self-check failed: without its annotations the program differs")
     places = new_places(hunks)
@@ -185,7 +185,9 @@ def _new_lines(source: Source, stretches: Sequence[_Stretch]) -> set[int]:
 
 
 def _line_ends(text: str) -> int:
-    return len(split_lines(text)) - bool(text and text[-1] not in "\r\n")
+    if "\r" not in text:
+        return text.count("\n")
+    return len(split_lines(text)) - (text[-1] not in "\r\n")
 
 
 def new_places(hunks: Sequence[Hunk]) -> list[tuple[int, int]]:
@@ -225,33 +227,51 @@ def unified_diff(path: str, old: Sequence[str], new: Sequence[str], hunks: Seque
             yield from (_diff_line("+", line) for line in new[b1:b2])
 
 
-def first_difference(old: ast.AST, new: ast.AST) -> int | None:
+def first_difference(
+    old: ast.AST, new: ast.AST, old_lines: Sequence[str] = (), new_lines: Sequence[str] = ()
+) -> int | None:
     """The line of ``new`` where two trees begin to differ, positions left aside; None where they are equal.
 
-    The same answer as comparing ``ast.dump`` of both, without building the two strings."""
+    The same answer as comparing ``ast.dump`` of both, without building the two strings. With the lines that the trees
+    were parsed from, a statement whose text is the same in both is not looked into."""
     stack: list[tuple[ast.AST, ast.AST]] = [(old, new)]
+    push, node = stack.append, ast.AST
     while stack:
         a, b = stack.pop()
         if a.__class__ is not b.__class__:
             return getattr(b, "lineno", 1)
         mine, other = a.__dict__, b.__dict__
-        for field in a._fields:
+        fields = a._fields
+        if old_lines and isinstance(a, ast.stmt) and _is_same_text(mine, other, old_lines, new_lines):
+            fields = ("decorator_list",) if "decorator_list" in mine else ()  # which stand above the first line
+        for field in fields:
             x, y = mine.get(field), other.get(field)
             if x is y:  # None, a context, an interned name
                 continue
-            if isinstance(x, ast.AST) and isinstance(y, ast.AST):
-                stack.append((x, y))
+            if isinstance(x, node) and isinstance(y, node):
+                push((x, y))
             elif isinstance(x, list) and isinstance(y, list):
                 if len(x) != len(y):
                     return next((n.lineno for n in y[len(x) :] if hasattr(n, "lineno")), getattr(b, "lineno", 1))
                 for one, two in zip(x, y, strict=True):
-                    if isinstance(one, ast.AST) and isinstance(two, ast.AST):
-                        stack.append((one, two))
+                    if isinstance(one, node) and isinstance(two, node):
+                        push((one, two))
                     elif one != two:  # the names of a global statement
                         return getattr(b, "lineno", 1)
             elif x.__class__ is not y.__class__ or (x != y and repr(x) != repr(y)):
                 return getattr(b, "lineno", 1)
     return None
+
+
+def _is_same_text(old: dict[str, Any], new: dict[str, Any], old_lines: Sequence[str], new_lines: Sequence[str]) -> bool:
+    """Whether two statements, given by their attributes, stand in the same text at the same place of their lines."""
+    first, end, start, stop = old["lineno"], old["end_lineno"], new["lineno"], new["end_lineno"]
+    return (
+        end - first == stop - start
+        and old["col_offset"] == new["col_offset"]
+        and old["end_col_offset"] == new["end_col_offset"]
+        and old_lines[first - 1 : end] == new_lines[start - 1 : stop]
+    )
 
 
 # --- from edits to stretches of text, from those to hunks -------------------------------------------------------------
@@ -357,7 +377,7 @@ class _Stretches:
 
     def _margins(self, block: Indent, depth: int) -> Iterable[_Stretch]:
         """The white space that moves the lines of a block."""
-        strings = self._string_lines() | self.replaced
+        strings = self._string_lines()
         for number in range(block.first + bool(block.broken), block.last + 1):
             line = self.lines[number - 1]
             if number in strings or number in self.replaced or not line.startswith(block.prefix) or not line.strip():
@@ -375,13 +395,19 @@ class _Stretches:
             stack: list[ast.AST] = [self.source.tree]
             while stack:
                 node = stack.pop()
-                literal = isinstance(node, (ast.Constant, ast.JoinedStr)) or type(node).__name__ == "TemplateStr"
-                if literal:
-                    first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", 0)
-                    if last > first:
-                        self._inside_strings.update(range(first + 1, last + 1))
-                else:
-                    stack.extend(ast.iter_child_nodes(node))
+                attributes = node.__dict__
+                first, last = attributes.get("lineno", 0), attributes.get("end_lineno", 0)
+                if first and first == last and "decorator_list" not in attributes:
+                    continue  # nor has what it holds more lines
+                kind = node.__class__
+                if kind is ast.Constant or kind is ast.JoinedStr or kind.__name__ == "TemplateStr":
+                    self._inside_strings.update(range(first + 1, last + 1))
+                    continue
+                for value in attributes.values():
+                    if isinstance(value, ast.AST):
+                        stack.append(value)
+                    elif value.__class__ is list:
+                        stack.extend(item for item in value if isinstance(item, ast.AST))
         return self._inside_strings
 
 
@@ -426,7 +452,7 @@ def _reshaped(source: Source, reshape: Reshape, stretches: Sequence[_Stretch]) -
 def _growth(source: Source, stretches: Sequence[_Stretch]) -> Iterable[tuple[int, int, int]]:
     starts = _line_starts(source.lines)
     for stretch in stretches:
-        more = len(split_lines(stretch.text + ".")) - len(split_lines(source.text[stretch.start : stretch.end] + "."))
+        more = _line_ends(stretch.text) - _line_ends(source.text[stretch.start : stretch.end])
         if more:
             line = bisect.bisect_right(starts, stretch.start)
             yield line, stretch.start - starts[line - 1], more

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from dfannotate import vocabulary
-from dfannotate.calls import CONTEXT_MAKERS, Calls, WorkerCall
-from dfannotate.source import Source
+from dfannotate.calls import CONTEXT_MAKERS, Calls, WorkerCall, may_make_workers
+from dfannotate.source import PARTS, Source, nodes_in
 
 Scope = Literal["module", "class", "function"]
 Body = Literal["code", "stub"]
@@ -64,8 +64,6 @@ _ENVIRONMENT = frozenset(
 )
 """What a module may set between its imports, for the sake of the imports that follow."""
 
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
-_WITHS = (ast.With, ast.AsyncWith)
 _CAPTURES: tuple[type[ast.AST], ...] = (
     ast.MatchAs,
     ast.MatchStar,
@@ -79,7 +77,10 @@ _MOST_NESTED = 18
 
 _PLACEHOLDER_RAISES = frozenset({"NotImplementedError", "NotImplemented"})
 _SCRIPT = re.compile(r"(?i:torch\.jit\b|torchscript|jit\.script|\bscriptable)")
+_SCRIPT_WORDS = ("torch.jit", "torchscript", "jit.script", "scriptable")
+"""One of these, in lower case, is in every text that ``_SCRIPT`` finds something in."""
 _TAKEN = re.compile(r"_?(?:dft|DFT|atexit)")
+_TAKEN_WORDS = ("dft", "DFT", "atexit")
 
 
 @dataclass(frozen=True)
@@ -268,11 +269,23 @@ class ModuleFacts:
         return dict(self.imports)
 
 
-def resolve(name: str, imports: dict[str, str]) -> str:
+def resolve(name: str, imports: Mapping[str, str]) -> str:
     """A dotted name with its first part replaced by what the imports say it is."""
     head, dot, rest = name.partition(".")
     target = imports.get(head)
     return name if target is None else target + dot + rest
+
+
+class _Resolved(dict[str, str]):
+    """``resolve`` for the names of a module, each done once."""
+
+    def __init__(self, imports: dict[str, str]) -> None:
+        super().__init__()
+        self._imports = imports
+
+    def __missing__(self, name: str) -> str:
+        found = self[name] = resolve(name, self._imports)
+        return found
 
 
 def find_facts(source: Source, generation: vocabulary.Generation = vocabulary.CURRENT) -> ModuleFacts:
@@ -418,14 +431,15 @@ class _Walk:
         self.taken: set[str] = set()
         self.outside_hazards: set[str] = set()
         self.looked_at: set[str] = set()
-        self.handed: list[tuple[str, str]] = []
+        self.handed: list[tuple[str, ast.Call]] = []
+        self.resolved = _Resolved(self.imports)
         self.tracer_modules: set[str] = set()
         self.lists_itself = False
         self.initialize_lines: list[int] = []
         # Whether any name could meet ours is asked of the text once; only then are identifiers compared.
         self.has_form_feed = "\f" in source.text
         # Outside ASCII a name may be spelt in characters that Python takes for the same letters.
-        self.watch_names = not source.text.isascii() or bool(_TAKEN.search(source.text))
+        self.watch_names = not source.text.isascii() or any(word in source.text for word in _TAKEN_WORDS)
 
     def run(self) -> ModuleFacts:
         body = self.source.tree.body
@@ -452,15 +466,11 @@ class _Walk:
             initialize_lines=tuple(sorted(self.initialize_lines)),
             outside_hazards=frozenset(self.outside_hazards),
             looked_at=frozenset(self.looked_at),
-            handed_over=frozenset(
-                (callee, name)
-                for raw, name in self.handed
-                if (callee := resolve(raw, self.imports)).partition(".")[0] in INSPECTING_PACKAGES or callee in LISTERS
-            ),
+            handed_over=frozenset(self._handed_over()),
             generated=_is_generated(self.source.text[:2000]),
             worker_calls=self.worker_calls.found(self.lines, {node.name: bool(node.bases) for node, _ in self.classes}),
             aliases=self.worker_calls.aliases(),
-            mentions_script=bool(_SCRIPT.search(self.source.text)),
+            mentions_script=_mentions_script(self.source.text),
             outlives=not OUTLIVING.isdisjoint(target.partition(".")[0] for target in self.imported),
             mpi=tuple(self._mpi(body, "", direct=True)) if "mpi4py" in self.source.text else (),
         )
@@ -469,73 +479,83 @@ class _Walk:
 
     def _scan(self, roots: Iterable[ast.AST], context: _Context, in_lambda: bool = False) -> None:
         """Walk what runs in ``context`` below ``roots``; definitions found there open contexts of their own."""
-        stack = list(roots)
+        stack: list[Any] = list(roots)
         pop, push = stack.pop, stack.append
         watch = self.watch_names
-        statement, expression = ast.stmt, ast.AST
         while stack:
             node = pop()
             kind = node.__class__
             if kind is ast.Name:
-                if watch and _TAKEN.match(node.id):  # type: ignore[attr-defined]
-                    self.taken.add(node.id)  # type: ignore[attr-defined]
+                if watch and _TAKEN.match(node.id):
+                    self.taken.add(node.id)
                 continue
             if kind is ast.Constant:
                 continue
+            if kind is ast.Attribute:
+                if node.attr in _TELLING_ATTRIBUTES:
+                    self._attribute(node, context)
+                value = node.value
+                if watch or value.__class__ is not ast.Name:
+                    push(value)
+                continue
             if kind is ast.Call:
-                self._call(node, context)  # type: ignore[arg-type]
-            elif kind is ast.Attribute:
-                self._attribute(node, context)  # type: ignore[arg-type]
-            elif kind is ast.JoinedStr:
-                self.worker_calls.strings.append(node)  # type: ignore[arg-type]
-            elif isinstance(node, statement):
+                self._call(node, context)
+            elif kind in _STATEMENTS:
                 context.statements += 1
-                if kind is ast.FunctionDef or kind is ast.AsyncFunctionDef:
-                    self._enter_function(node, context)  # type: ignore[arg-type]
+                if kind in _TELLING_STATEMENTS and self._statement(node, kind, context):
                     continue
-                if kind is ast.ClassDef:
-                    self._enter_class(node, context)  # type: ignore[arg-type]
-                    continue
-                if isinstance(node, _LOOPS):
-                    context.loop = True
-                elif isinstance(node, _WITHS):
-                    context.withs = True
-                elif isinstance(node, (ast.Import, ast.ImportFrom)):
-                    self._import(node)
-                    continue
-                elif isinstance(node, (ast.Global, ast.Nonlocal)):
-                    self._take(node.names)
-                    if kind is ast.Global:
-                        self.worker_calls.global_names.update(node.names)
-            elif isinstance(node, ast.Lambda):
+            elif kind is ast.JoinedStr:
+                self.worker_calls.strings.append(node)
+            elif kind is ast.Lambda:
                 self._scan([node.body], context, in_lambda=True)
                 self._scan([node.args], context)
                 continue
             elif (kind is ast.Yield or kind is ast.YieldFrom) and not in_lambda:
                 context.yields = True
             elif watch:
-                if isinstance(node, ast.arg):
+                if kind is ast.arg:
                     self._take([node.arg])
-                elif isinstance(node, ast.ExceptHandler) and node.name:
+                elif kind is ast.ExceptHandler and node.name:
                     self._take([node.name])
                 elif isinstance(node, _CAPTURES):
                     captured = getattr(node, "name", None) or getattr(node, "rest", None)
                     self._take([captured] if captured else [])
-            for value in node.__dict__.values():
-                if isinstance(value, expression):
+            for field in PARTS[kind]:
+                value = getattr(node, field)
+                if value.__class__ is list:
+                    stack += value
+                elif value is not None:
                     push(value)
-                elif value.__class__ is list:
-                    for item in value:
-                        if isinstance(item, expression):
-                            push(item)
+
+    def _statement(self, node: Any, kind: type, context: _Context) -> bool:
+        """Note what a statement says of its context; whether nothing in it is left to walk."""
+        if kind is ast.FunctionDef or kind is ast.AsyncFunctionDef:
+            self._enter_function(node, context)
+            return True
+        if kind is ast.ClassDef:
+            self._enter_class(node, context)
+            return True
+        if kind is ast.Import or kind is ast.ImportFrom:
+            self._import(node)
+            return True
+        if kind is ast.With or kind is ast.AsyncWith:
+            context.withs = True
+        elif kind is ast.Global or kind is ast.Nonlocal:
+            self._take(node.names)
+            if kind is ast.Global:
+                self.worker_calls.global_names.update(node.names)
+        else:
+            context.loop = True
+        return False
 
     def _resolve_calls(self) -> None:
         """What functions call, and so which look at frames: only now are all imports known, wherever they stand. A
         function is on the stack when one within it runs."""
+        resolved = self.resolved
         for _, context in reversed(self.functions):
-            context.calls = [(resolve(name, self.imports), line) for name, line in context.calls]
-            looks = [FRAME_CALLS.get(name, 0) for name, _ in context.calls]
-            looks += [depth for name, depth in context.levels if resolve(name, self.imports) == "warnings.warn"]
+            context.calls = [(resolved[name], line) for name, line in context.calls]
+            looks = [FRAME_CALLS[name] for name, _ in context.calls if name in FRAME_CALLS]
+            looks += [depth for name, depth in context.levels if resolved[name] == "warnings.warn"]
             context.frames = max([context.frames, *looks])
             depth, outer = context.depth(), context.outer
             while outer and depth:
@@ -578,7 +598,7 @@ class _Walk:
         self.classes.append((node, klass))
         for base in node.bases:
             # namedtuple("Point", "epoch step") and the like: the names of fields are strings.
-            for part in ast.walk(base):
+            for part in nodes_in(base) if not isinstance(base, ast.Name) else ():
                 if isinstance(part, ast.Constant) and isinstance(part.value, str):
                     klass.hazards.update(vocabulary.HAZARDOUS_NAMES.intersection(re.findall(r"\w+", part.value)))
         context = _Context("class", node.name, outer, klass, node=node)
@@ -615,10 +635,31 @@ class _Walk:
             self.tracer_modules.add(module)
 
     def _call(self, node: ast.Call, context: _Context) -> None:
-        name = dotted(node.func) or UNNAMED
+        func = node.func
+        if isinstance(func, ast.Name):
+            name = last = func.id
+        elif isinstance(func, ast.Attribute):
+            name, last = dotted(func), func.attr
+        else:
+            name = last = UNNAMED
         context.calls.append((name, node.lineno))
-        self.worker_calls.note(node, name, context.qualname, context.definitions)
-        last = name.rpartition(".")[2]
+        if may_make_workers(last):
+            self.worker_calls.note(node, name, context.qualname, context.definitions)
+        if last in _TELLING_CALLS:
+            self._telling_call(node, name, last, context)
+        for keyword in node.keywords:
+            if keyword.arg in ("stacklevel", "stack_level"):
+                context.frames = max(context.frames, _integer(keyword.value) - 1)
+        if last == context.name and context.scope == "function":
+            klass = context.klass
+            through = {f"{owner}.{last}" for owner in (context.self_name, "cls", klass.qualname)} if klass else {last}
+            context.recursive |= name in through
+            if klass and name not in through and name.partition(".")[0] == context.self_name:
+                context.namesakes.append(name)
+        if node.args:
+            self.handed.append((name, node))
+
+    def _telling_call(self, node: ast.Call, name: str, last: str, context: _Context) -> None:
         if last == vocabulary.INITIALIZE:
             self.initialize_lines.append(node.lineno)
         if not node.args and (name == "globals" or (name in ("dir", "vars", "locals") and context.scope == "module")):
@@ -628,9 +669,6 @@ class _Walk:
             context.frames = max(context.frames, depth)
         if last == "warn" and len(node.args) > 2:
             context.levels.append((name, _integer(node.args[2]) - 1))
-        for keyword in node.keywords:
-            if keyword.arg in ("stacklevel", "stack_level"):
-                context.frames = max(context.frames, _integer(keyword.value) - 1)
         of_object = last == "__setattr__" and len(node.args) > 2 and context.name != "__setattr__"
         if of_object or (name in ("setattr", "delattr") and node.args):
             self._set_by_name(node.args, context)
@@ -641,18 +679,15 @@ class _Walk:
                 self._set_by_name([target, *(node.args[:1] or given)], context)
         elif last == "vars" and node.args and _is_self(node.args[0], context) and context.klass:
             context.klass.sets = True
-        if context.scope == "function" and last == context.name:
-            klass = context.klass
-            through = {f"{owner}.{last}" for owner in (context.self_name, "cls", klass.qualname)} if klass else {last}
-            context.recursive |= name in through
-            if klass and name not in through and name.partition(".")[0] == context.self_name:
-                context.namesakes.append(name)
-        for argument in node.args[:2]:
-            if isinstance(argument, ast.Call):
-                argument = argument.func
-            handed = dotted(argument)
-            if handed and not handed.startswith("."):
-                self.handed.append((name, handed))
+
+    def _handed_over(self) -> Iterator[tuple[str, str]]:
+        for raw, node in self.handed:
+            callee = self.resolved[raw]
+            if callee in LISTERS or callee.partition(".")[0] in INSPECTING_PACKAGES:
+                for argument in node.args[:2]:
+                    name = dotted(argument.func if isinstance(argument, ast.Call) else argument)
+                    if name and not name.startswith("."):
+                        yield callee, name
 
     def _set_by_name(self, arguments: list[ast.expr], context: _Context) -> None:
         target = arguments[0]
@@ -727,7 +762,7 @@ class _Walk:
         while isinstance(node, ast.Call):
             node = node.func
         name = dotted(node)
-        return resolve(name, self.imports) if name else UNNAMED
+        return self.resolved[name] if name else UNNAMED
 
     def _class(self, node: ast.ClassDef, klass: _Class) -> ClassFacts:
         bases = []
@@ -812,11 +847,11 @@ class _Walk:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             return ()
         names = []
-        for part in ast.walk(node):
+        for part in nodes_in(node):
             if isinstance(part, ast.Call):
-                names.append(resolve(dotted(part.func), self.imports))
+                names.append(self.resolved[dotted(part.func)])
             elif isinstance(part, ast.Attribute) and part.attr == "COMM_WORLD":
-                names.append(resolve(dotted(part), self.imports))
+                names.append(self.resolved[dotted(part)])
         return tuple(name for name in names if name)
 
     def _guards(self, body: list[ast.stmt]) -> Iterable[Guard]:
@@ -946,6 +981,19 @@ _COPYING_METHODS = frozenset(
 """Methods that read or restore ``self.__dict__`` as a whole, and bring no new attribute in."""
 
 
+_STATEMENTS: frozenset[type] = frozenset(kind for kind in PARTS if issubclass(kind, ast.stmt))
+_TELLING_STATEMENTS: frozenset[type] = frozenset(
+    {ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal}
+    | {ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith}
+)
+_TELLING_ATTRIBUTES = vocabulary.HAZARDOUS_NAMES | LOOKED_AT | FRAME_ATTRIBUTES.keys() | {"f_back", "__dict__"}
+_TELLING_CALLS = _ATTRIBUTE_SETTERS | {
+    *(vocabulary.INITIALIZE, "globals", "dir", "vars", "locals", "_getframe", "currentframe", "warn", "setattr"),
+    "delattr",
+}
+"""Of all others, the walk has no more to note."""
+
+
 def _integer(node: ast.expr) -> int:
     """The value of a whole number written out; ``DEEP`` for anything else."""
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int) else DEEP
@@ -982,19 +1030,27 @@ def _is_super(node: ast.expr) -> bool:
 
 def _names_bound_by(body: list[ast.stmt]) -> Iterable[str]:
     """Names that the statements of a class body bind, nested blocks included, definitions' insides left out."""
-    stack: list[ast.AST] = list(body)
+    stack: list[Any] = list(body)
     while stack:
         node = stack.pop()
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        kind = node.__class__
+        if kind is ast.Name:
+            if node.ctx.__class__ is not ast.Load:
+                yield node.id
+        elif kind is ast.Constant:
+            if isinstance(node.value, str):
+                yield node.value  # __slots__, field lists: a string that is a hazardous name counts
+        elif kind is ast.FunctionDef or kind is ast.AsyncFunctionDef or kind is ast.ClassDef:
             yield node.name
-            continue
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
+        elif kind is ast.Import or kind is ast.ImportFrom:
             yield from (alias.asname or alias.name.partition(".")[0] for alias in node.names)
-        elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            yield node.id
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value  # __slots__, field lists: a string that is a hazardous name counts
-        stack.extend(ast.iter_child_nodes(node))
+        else:
+            for field in PARTS[kind]:
+                value = getattr(node, field)
+                if value.__class__ is list:
+                    stack += value
+                elif value is not None:
+                    stack.append(value)
 
 
 def _tracer_imports(node: ast.stmt) -> list[ast.stmt]:
@@ -1070,6 +1126,13 @@ def _is_stub(body: list[ast.stmt]) -> bool:
             continue
         return False
     return True
+
+
+def _mentions_script(text: str) -> bool:
+    lower = text.lower()
+    # Outside ASCII, letters that are no others in lower case may be the same to a pattern that ignores case.
+    likely = not text.isascii() or any(word in lower for word in _SCRIPT_WORDS)
+    return likely and bool(_SCRIPT.search(text))
 
 
 def _is_generated(head: str) -> bool:

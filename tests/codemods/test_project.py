@@ -1,0 +1,74 @@
+"""The index of a whole project: names that come by many ways, modules that are located late."""
+
+from __future__ import annotations
+
+import pytest
+
+from dfannotate.codemods.project import FileSummary, Project, summarize
+from dfannotate.facts import find_facts
+from dfannotate.source import read_source
+
+
+def summary(path: str, text: str) -> FileSummary:
+    module = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    return summarize(path, module, find_facts(read_source(path, text.encode())))
+
+
+def project_of(files: dict[str, str], *, found_late: tuple[str, ...] = ()) -> Project:
+    summaries = {one.module: one for one in (summary(path, text) for path, text in files.items())}
+    early = [one for name, one in summaries.items() if name not in found_late]
+    return Project(early, (), summaries.get)
+
+
+STARS = "".join(f"from .m{number} import *\n" for number in range(8))
+COMPILED = "from ._C import *\nfrom ._D import *\n"
+UNSAFE = "class Unsafe:\n    step = 0\n"
+HEIR = "from p import Unsafe, Nothing\nclass Heir(Unsafe):\n    def f(self): pass\nclass Other(Nothing): pass\n"
+
+
+@pytest.mark.parametrize(
+    "modules",
+    [
+        pytest.param({f"p/m{number}.py": STARS for number in range(7)}, id="each-imports-all-of-all"),
+        pytest.param({f"p/m{number}.py": COMPILED for number in range(7)}, id="each-imports-all-of-what-has-no-source"),
+        pytest.param({}, id="most-are-no-modules-of-the-project"),
+    ],
+)
+def test_a_class_is_found_behind_any_number_of_star_imports(modules: dict[str, str]) -> None:
+    project = project_of({"p/__init__.py": STARS, **modules, "p/m7.py": UNSAFE, "main.py": HEIR})
+    unsafe = project.context("main.py", "main", is_entry=True).around.unsafe_classes
+    assert unsafe == {"Heir": "hazardous-attribute", "Other": "unknown-base"}
+
+
+def test_a_module_that_is_found_late_counts_like_the_others() -> None:
+    files = {
+        "main.py": "import torch, lib\ntorch.compile(lib.f)\nclass A(lib.Unsafe): pass\n",
+        "lib.py": f"{UNSAFE}def f(): pass\n",
+    }
+    for late in ((), ("lib",)):
+        project = project_of(files, found_late=late)
+        assert project.compiled == {"lib": {"f"}}
+        assert project.context("main.py", "main", is_entry=True).around.unsafe_classes == {"A": "hazardous-attribute"}
+
+
+@pytest.mark.parametrize(
+    ("looks", "names"),
+    [
+        pytest.param("sys._getframe(1)", set(), id="at-its-caller"),
+        pytest.param("sys._getframe(2)", {"a"}, id="one-further"),
+        pytest.param("sys._getframe(4)", {"a", "b", "c"}, id="three-further"),
+        pytest.param("inspect.stack()", {"a", "b", "c", "d"}, id="at-all"),
+    ],
+)
+def test_functions_through_which_frames_are_looked_at(looks: str, names: set[str]) -> None:
+    calls = "def b(): a()\ndef c(): b(); d()\ndef d(): c()\n"
+    project = project_of({"m.py": f"import sys, inspect\ndef a(): {looks}\n", "n.py": f"from m import a\n{calls}"})
+    assert project.frame_names == names
+
+
+def test_what_forward_calls_may_be_scripted_however_far() -> None:
+    files = {
+        "m.py": "import torch.jit\ndef forward(): a()\ndef a(): b(); forward()\n",
+        "n.py": "def b(): c()\ndef d(): a()\n",
+    }
+    assert project_of(files).scripted == {"forward", "a", "b", "c"}
