@@ -181,10 +181,15 @@ class Project:
         return frozenset(found)
 
     def _is_listed(self, summary: FileSummary) -> bool:
-        """Whether the module's names are somebody's matter; a package's are, as what it offers to the world."""
-        if summary.facts.lists_itself or summary.facts.has_all:
-            return summary.facts.lists_itself
-        return summary.module in self.listed or summary.path.endswith("__init__.py")
+        """Whether the module's names are somebody's matter: a package's are, as what it offers to the world, and those
+        of a module that says which it offers (tests hold its names against ``__all__``)."""
+        facts = summary.facts
+        return (
+            facts.lists_itself
+            or facts.has_all
+            or summary.module in self.listed
+            or summary.path.endswith("__init__.py")
+        )
 
     def _compiled(self) -> Mapping[str, frozenset[str]]:
         """Module -> the names of it that any module hands to a compiler (``allow_in_graph(rearrange)``)."""
