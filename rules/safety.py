@@ -7,7 +7,7 @@ own, hides the code object, and times a coroutine or a generator for the moment 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -261,6 +261,8 @@ def _why_region(function: FunctionFacts, module: ModuleFacts, around: Surroundin
     # Each level would take two of the frames that the interpreter allows.
     if function.is_recursive or any(call_cost(name, False) != "io" for name in function.namesakes):
         return "recursive"
+    if function.qualname in _about(module).in_cycles:
+        return "recursive"
     if function.scope == "class" and _is_dunder(function.name) and function.name not in DECORATED_DUNDERS:
         return "dunder"
     if function.name in around.wrapped_names:
@@ -309,7 +311,7 @@ def _by_use(function: FunctionFacts, module: ModuleFacts) -> str | None:
     names = _own_names(function)
     if function.name in module.looked_at:
         return "introspected"
-    if function.name in _called_by_scripted(module):
+    if function.name in _about(module).scripted:
         return "compiled"
     for callee, given in module.handed_over:
         if given.rpartition(".")[2] in names:
@@ -325,19 +327,27 @@ def _own_names(function: FunctionFacts) -> set[str]:
     return {function.name, function.owner.rpartition(".")[2]} - {""}
 
 
-def _called_by_scripted(module: ModuleFacts) -> frozenset[str]:
-    """Names of what the module's scripted functions call, however deep: TorchScript compiles all of it."""
+@dataclass(frozen=True)
+class _About:
+    """What only all functions of a module together tell."""
+
+    scripted: frozenset[str]
+    in_cycles: frozenset[str]
+
+
+def _about(module: ModuleFacts) -> _About:
     global _latest
     if _latest is None or _latest[0] is not module:
-        _latest = (module, _find_called_by_scripted(module))
+        _latest = (module, _About(_find_called_by_scripted(module), _find_cycles(module)))
     return _latest[1]
 
 
-_latest: tuple[ModuleFacts, frozenset[str]] | None = None
+_latest: tuple[ModuleFacts, _About] | None = None
 """The answer for the module that was asked about last: one is asked about function by function."""
 
 
 def _find_called_by_scripted(module: ModuleFacts) -> frozenset[str]:
+    """Names of what the module's scripted functions call, however deep: TorchScript compiles all of it."""
     given = {name.rpartition(".")[2] for callee, name in module.handed_over if callee == SCRIPT}
     given |= {klass.name for klass in module.classes if SCRIPT in klass.decorators}
     scripted = (f for f in module.functions if SCRIPT in f.decorators or not given.isdisjoint(_own_names(f)))
@@ -348,6 +358,48 @@ def _find_called_by_scripted(module: ModuleFacts) -> frozenset[str]:
         found |= called
         pending += [f for f in module.functions if f.name in called]
     return frozenset(found)
+
+
+def _find_cycles(module: ModuleFacts) -> frozenset[str]:
+    """Qualified names of functions that call each other in a circle, by plain names and on ``self``, and of those on a
+    way from one circle to another."""
+    by_qualname = {function.qualname for function in module.functions}
+    methods: dict[str, list[str]] = {}
+    for function in module.functions:
+        if function.scope == "class":
+            methods.setdefault(function.name, []).append(function.qualname)
+    called: dict[str, set[str]] = {}
+    for function in module.functions:
+        targets = called.setdefault(function.qualname, set())
+        for call in function.calls:
+            targets.update(_called_in_module(function, call.name, by_qualname, methods))
+    # What calls nothing that is left, or is called by nothing that is left, is in no circle.
+    left = set(called)
+    while True:
+        targets = {target for name in left for target in called[name] if target in left}
+        kept = {name for name in targets if not called[name].isdisjoint(left)}
+        if kept == left:
+            return frozenset(left)
+        left = kept
+
+
+def _called_in_module(
+    function: FunctionFacts, name: str, by_qualname: set[str], methods: Mapping[str, list[str]]
+) -> Iterable[str]:
+    """Qualified names of the module's functions that a call of ``name`` in ``function`` may mean."""
+    owner, dot, last = name.rpartition(".")
+    if dot:
+        if owner not in ("self", "cls") or last not in methods:
+            return ()
+        own = f"{function.owner}.{last}"
+        return (own,) if own in by_qualname else methods[last]
+    scope = function.qualname
+    while scope:
+        inner = f"{scope}.<locals>.{name}"
+        if inner in by_qualname:
+            return (inner,)
+        scope = scope.rpartition(".<locals>.")[0]
+    return tuple(found for found in (name, f"{name}.__init__") if found in by_qualname)
 
 
 def _calls_frame_function(function: FunctionFacts, around: Surroundings) -> bool:
