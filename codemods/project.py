@@ -14,7 +14,7 @@ from dfannotate.calls import LOCAL, STAR, SUPER
 from dfannotate.codemods import Context
 from dfannotate.facts import LISTERS, ClassFacts, FunctionFacts, ModuleFacts, resolve
 from dfannotate.rules.loaders import MAKERS, Maker
-from dfannotate.rules.safety import Surroundings, base_is_harmless, is_compiler, own_hazard
+from dfannotate.rules.safety import Surroundings, base_is_harmless, is_compiler, makes_graph, own_hazard
 
 _HOPS = 12
 """How many re-exports are followed before a name counts as unknown."""
@@ -32,6 +32,10 @@ class FileSummary:
     """Functions that look at frames, by the name they are called by -> how many frames above their own."""
     functions: tuple[str, ...]
     """Their qualified names."""
+    graphed: tuple[str, ...]
+    """Functions that a decorator makes a graph of, by the name they are called by."""
+    torch_classes: frozenset[str]
+    """Qualified names of the classes with a method that calls something of torch."""
     calls: tuple[tuple[str, frozenset[str]], ...]
     """Functions, by the name they are called by -> the last names of what they call."""
 
@@ -42,15 +46,21 @@ def summarize(path: str, module: str, facts: ModuleFacts) -> FileSummary:
     calls = tuple(
         (_called(f), frozenset(call.name.rpartition(".")[2] for call in f.calls)) for f in facts.functions if f.calls
     )
+    graphed = tuple(_called(f) for f in facts.functions if f.decorators and any(map(makes_graph, f.decorators)))
+    torch = frozenset(f.owner for f in facts.functions if any("torch" in call.name.split(".") for call in f.calls))
     names = tuple(function.qualname for function in facts.functions)
-    return FileSummary(path, module, replace(facts, functions=(), statements=()), frames, names, calls)
+    facts = replace(facts, functions=(), statements=())
+    return FileSummary(path, module, facts, frames, names, graphed, torch, calls)
 
 
 def _called(function: FunctionFacts) -> str:
     """The name by which a function is called: its class's for what runs when an object is made."""
-    if function.name in ("__init__", "__new__", "__post_init__"):
-        return function.owner.rpartition(".")[2]
-    return function.name
+    return _called_by(function.qualname)
+
+
+def _called_by(qualname: str) -> str:
+    owner, _, name = qualname.rpartition(".")
+    return owner.rpartition(".")[2] if name in ("__init__", "__new__", "__post_init__") else name
 
 
 class Project:
@@ -75,6 +85,7 @@ class Project:
         self.listed = self._listed()
         self.compiled = self._compiled()
         self.scripted = self._scripted()
+        self.graphed = self._graphed()
         self.outlives = any(s.facts.outlives for s in self.files.values())
         self.wrapped_names = frozenset().union(*(s.facts.looked_at for s in self.files.values()))
         self.outside = frozenset().union(*(s.facts.outside_hazards for s in self.files.values()))
@@ -208,12 +219,26 @@ class Project:
         compiled from its source must be found as it is, and so must what that calls."""
         if not any(summary.facts.mentions_script for summary in self.files.values()):
             return frozenset()
+        return self._called_from(["forward"])
+
+    def _graphed(self) -> frozenset[str]:
+        """Where the project speaks of whole graphs: the names, as they are called, of what is made one and of all that
+        this calls. Torch follows those calls, and a graph with the tracer in it is an error."""
+        if not any(summary.facts.mentions_graph for summary in self.files.values()):
+            return frozenset()
+        start = ["forward"]
+        for summary in self.files.values():
+            start += summary.graphed
+            start += (name.rpartition(".")[2] for callee, name in summary.facts.handed_over if makes_graph(callee))
+        return self._called_from(start)
+
+    def _called_from(self, pending: list[str]) -> frozenset[str]:
+        """The given names, and those of all that is called from what they name, however many calls lie between."""
         callees: dict[str, set[str]] = {}
         for summary in self.files.values():
             for caller, called in summary.calls:
                 callees.setdefault(caller, set()).update(called)
         found: set[str] = set()
-        pending = ["forward"]
         while pending:
             name = pending.pop()
             if name not in found:
@@ -230,6 +255,14 @@ class Project:
             for qualname in summary.functions:
                 owner, _, name = qualname.rpartition(".")
                 if name in self.scripted and (not owner or owner in classes):
+                    found.add(qualname)
+        if self.graphed:
+            # Whose a method is that is called on some object is known where objects of its class are made on the way.
+            classes = {k.qualname for k in summary.facts.classes if k.name in self.graphed}
+            classes |= summary.torch_classes
+            for qualname in summary.functions:
+                owner = qualname.rpartition(".")[0]
+                if _called_by(qualname) in self.graphed and (not owner or owner in classes):
                     found.add(qualname)
         return frozenset(found)
 

@@ -76,6 +76,9 @@ COMPILERS = (
 )
 """Decorators and calls that compile a function, or read its source, instead of calling it."""
 
+GRAPH_MAKERS = ("torch.compile", "torch.compiler.*", "torch._dynamo.*", "torch.fx.*", "torch.export*")
+"""Those that follow the calls of what they are given."""
+
 SCRIPT = "torch.jit.script"
 """Compiles what it is given, and whatever that calls."""
 
@@ -302,6 +305,12 @@ def _decorator_is_harmless(name: str) -> bool:
 def is_compiler(name: str) -> bool:
     """Whether a decorator or a call (resolved, dotted) compiles what it is given, or reads its source."""
     return any(fnmatchcase(name, pattern) for pattern in COMPILERS)
+
+
+@lru_cache(maxsize=4096)
+def makes_graph(name: str) -> bool:
+    """Whether a decorator or a call (resolved, dotted) makes a graph of what it is given and of all that this calls."""
+    return any(fnmatchcase(name, pattern) for pattern in GRAPH_MAKERS)
 
 
 def _by_use(function: FunctionFacts, module: ModuleFacts) -> str | None:

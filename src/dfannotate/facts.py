@@ -79,6 +79,7 @@ _MOST_NESTED = 18
 
 _PLACEHOLDER_RAISES = frozenset({"NotImplementedError", "NotImplemented"})
 _SCRIPT = re.compile(r"(?i:torch\.jit\b|torchscript|jit\.script|\bscriptable)")
+_GRAPH = re.compile(r"\ballow_in_graph\b|\bfullgraph\s*=\s*True\b|\btorch\.export\b|\bsymbolic_trace\b")
 _TAKEN = re.compile(r"_?(?:dft|DFT|atexit)")
 
 
@@ -263,6 +264,9 @@ class ModuleFacts:
     imported: frozenset[str] = frozenset()
     """Everything that any import of the file names, dotted, also where the local name is bound again (``a.b`` for
     ``import a.b`` and for ``from a import b``); relative imports keep their leading dots."""
+
+    mentions_graph: bool = False
+    """Speaks of graphs that torch makes of whole functions, which nothing but tensors may break."""
 
     def import_map(self) -> dict[str, str]:
         return dict(self.imports)
@@ -461,6 +465,7 @@ class _Walk:
             worker_calls=self.worker_calls.found(self.lines, {node.name: bool(node.bases) for node, _ in self.classes}),
             aliases=self.worker_calls.aliases(),
             mentions_script=bool(_SCRIPT.search(self.source.text)),
+            mentions_graph=bool(_GRAPH.search(self.source.text)),
             outlives=not OUTLIVING.isdisjoint(target.partition(".")[0] for target in self.imported),
             mpi=tuple(self._mpi(body, "", direct=True)) if "mpi4py" in self.source.text else (),
         )

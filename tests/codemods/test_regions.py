@@ -1153,6 +1153,45 @@ def test_modules_whose_names_are_listed(files: dict[str, str], path: str, privat
     assert ("import dft_fn as DFTracerFn" in text) is not private
 
 
+GRAPHED = {
+    # files -> what is left alone, as torch makes a graph of it or follows a call to it
+    "allowed-in-graphs": (
+        {
+            "ops.py": "from parts import Pattern\ndef rearrange(x): return helper(x)\n"
+            "def helper(x): return Pattern(x).apply(x)\ndef other(x): return x\n",
+            "parts.py": "class Pattern:\n    def __init__(self, x): self.x = x\n    def apply(self, x): return x\n"
+            "    def show(self): return 1\nclass Table:\n    def apply(self): return 1\n",
+            "hook.py": "from torch._dynamo import allow_in_graph\nfrom ops import rearrange\nallow_in_graph(rearrange)\n",
+        },
+        {"rearrange", "helper", "Pattern.__init__", "Pattern.apply"},
+    ),
+    "object-made-elsewhere": (
+        {
+            "a.py": "import torch\ndef make(): return Backend()\nclass Backend:\n"
+            "    def shape(self, x): return torch.Size(x)\nclass Other:\n    def shape(self, x): return len(x)\n"
+            "def step(x, backend): return backend.shape(x)\nrun = torch.compile(step, fullgraph=True)\n",
+        },
+        {"step", "Backend.shape"},
+    ),
+    "by-decorator": (
+        {
+            "a.py": "import torch\ndef g(x): return x\n@torch.compile(fullgraph=True)\ndef f(x): return g(x)\ndef h(): f(1)\n"
+        },
+        {"f", "g"},
+    ),
+    "parts-of-a-graph": (  # torch goes on behind a call that it cannot follow
+        {"a.py": "import torch\ndef g(x): return x\n@torch.compile\ndef f(x): return g(x)\n"},
+        {"f"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("files", "left"), GRAPHED.values(), ids=GRAPHED)
+def test_what_becomes_part_of_a_graph(files: dict[str, str], left: set[str]) -> None:
+    done = annotated(files, every=True).values()
+    assert {skip.function for one in done for skip in one.entry.skipped if skip.reason == "compiled"} == left
+
+
 @pytest.mark.parametrize("threads", ["import threading", "from concurrent.futures import *", "import atexit as a"])
 def test_program_that_work_outlives_is_finalized_at_exit(threads: str) -> None:
     files = {"main.py": "if __name__ == '__main__':\n    run()\n", "lib.py": f"{threads}\n"}
