@@ -416,7 +416,8 @@ CIRCLES = {
         set(),
     ),
     "methods": (
-        f"class A:\n    def f(self):\n        {IO}\n        self.g()\n    def g(self):\n        {IO}\n        self.f()\n",
+        f"class A:\n    def f(self):\n        {IO}\n        self.g()\n"
+        f"    def g(self):\n        {IO}\n        self.f()\n",
         set(),
     ),
     "through-an-inherited-method": (

@@ -1161,7 +1161,8 @@ GRAPHED = {
             "def helper(x): return Pattern(x).apply(x)\ndef other(x): return x\n",
             "parts.py": "class Pattern:\n    def __init__(self, x): self.x = x\n    def apply(self, x): return x\n"
             "    def show(self): return 1\nclass Table:\n    def apply(self): return 1\n",
-            "hook.py": "from torch._dynamo import allow_in_graph\nfrom ops import rearrange\nallow_in_graph(rearrange)\n",
+            "hook.py": "from torch._dynamo import allow_in_graph as allow\nfrom ops import rearrange\n"
+            "allow(rearrange)\n",
         },
         {"rearrange", "helper", "Pattern.__init__", "Pattern.apply"},
     ),
@@ -1175,7 +1176,8 @@ GRAPHED = {
     ),
     "by-decorator": (
         {
-            "a.py": "import torch\ndef g(x): return x\n@torch.compile(fullgraph=True)\ndef f(x): return g(x)\ndef h(): f(1)\n"
+            "a.py": "import torch\ndef g(x): return x\n"
+            "@torch.compile(fullgraph=True)\ndef f(x): return g(x)\ndef h(): f(1)\n"
         },
         {"f", "g"},
     ),
