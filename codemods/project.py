@@ -291,19 +291,23 @@ class Project:
                 depths[name] = max(depth, depths.get(name, 0))
         pending = [name for name, depth in depths.items() if depth > 1]
         callers: dict[str, set[str]] = {}
+        renamed: dict[str, set[str]] = {}
         if pending:
             for summary in self.files.values():
                 for caller, callees in summary.calls:
                     for callee in callees:
                         callers.setdefault(callee, set()).add(caller)
+                for attribute, name in summary.facts.renamed:
+                    renamed.setdefault(name, set()).add(attribute)
         while pending:
             name = pending.pop()
             left = depths[name] - 1
-            for caller in callers.get(name, ()):
-                if depths.get(caller, 0) < left:
-                    depths[caller] = left
-                    if left > 1:
-                        pending.append(caller)
+            above = [(caller, left) for caller in callers.get(name, ())]
+            for other, depth in (*above, *((attribute, left + 1) for attribute in renamed.get(name, ()))):
+                if depths.get(other, 0) < depth:
+                    depths[other] = depth
+                    if depth > 1:
+                        pending.append(other)
         return frozenset(name for name, depth in depths.items() if depth > 1)
 
     # --- entry points -----------------------------------------------------------------------------------------------

@@ -270,6 +270,8 @@ class ModuleFacts:
     """Everything that any import of the file names, dotted, also where the local name is bound again (``a.b`` for
     ``import a.b`` and for ``from a import b``); relative imports keep their leading dots."""
 
+    renamed: frozenset[tuple[str, str]] = frozenset()
+    """(attribute, name of a function or of something imported) where the one is set to the other."""
     mentions_graph: bool = False
     """Speaks of graphs that torch makes of whole functions, which nothing but tensors may break."""
 
@@ -428,6 +430,7 @@ class _Walk:
         self.outside_hazards: set[str] = set()
         self.looked_at: set[str] = set()
         self.handed: list[tuple[str, str]] = []
+        self.renamed: set[tuple[str, str]] = set()
         self.tracer_modules: set[str] = set()
         self.lists_itself = False
         self.initialize_lines: list[int] = []
@@ -442,6 +445,7 @@ class _Walk:
         self._scan(body, module)
         self._resolve_calls()
         statements = self._statements(body, top=True)
+        callable_names = {*self.imports, *(node.name for node, _ in self.functions)}
         return ModuleFacts(
             path=self.source.path,
             sha256=self.source.sha256,
@@ -470,6 +474,7 @@ class _Walk:
             worker_calls=self.worker_calls.found(self.lines, {node.name: bool(node.bases) for node, _ in self.classes}),
             aliases=self.worker_calls.aliases(),
             mentions_script=bool(_SCRIPT.search(self.source.text)),
+            renamed=frozenset(pair for pair in self.renamed if pair[1] in callable_names),
             mentions_graph=bool(_GRAPH.search(self.source.text)),
             outlives=not OUTLIVING.isdisjoint(target.partition(".")[0] for target in self.imported),
             mpi=tuple(self._mpi(body, "", direct=True)) if "mpi4py" in self.source.text else (),
@@ -510,6 +515,8 @@ class _Walk:
                     context.loop = True
                 elif isinstance(node, _WITHS):
                     context.withs = True
+                elif kind is ast.Assign:
+                    self._rename(node)  # type: ignore[arg-type]
                 elif isinstance(node, (ast.Import, ast.ImportFrom)):
                     self._import(node)
                     continue
@@ -538,6 +545,12 @@ class _Walk:
                     for item in value:
                         if isinstance(item, expression):
                             push(item)
+
+    def _rename(self, node: ast.Assign) -> None:
+        value = node.value
+        name = value.id if isinstance(value, ast.Name) else value.attr if isinstance(value, ast.Attribute) else ""
+        if name:
+            self.renamed.update((t.attr, name) for t in node.targets if isinstance(t, ast.Attribute) and t.attr != name)
 
     def _resolve_calls(self) -> None:
         """What functions call, and so which look at frames: only now are all imports known, wherever they stand. A

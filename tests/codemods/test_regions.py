@@ -1194,6 +1194,18 @@ def test_what_becomes_part_of_a_graph(files: dict[str, str], left: set[str]) -> 
     assert {skip.function for one in done for skip in one.entry.skipped if skip.reason == "compiled"} == left
 
 
+def test_caller_of_a_function_by_the_attribute_that_holds_it() -> None:
+    files = {
+        "warn.py": "import warnings\ndef tell(): warnings.warn('x', stacklevel=4)\n",
+        "run.py": "from warn import tell\nclass Runner:\n    def __init__(self): self.inner = tell\n"
+        "    def run(self): self.inner()\n    def stop(self): self.outer()\n",
+        "main.py": "def main(runner): runner.run()\ndef other(runner): runner.stop()\n",
+    }
+    done = annotated(files, every=True)
+    regions = {site.function for one in done.values() for site in one.entry.sites if site.kind == "region"}
+    assert regions == {"tell", "Runner.run", "main"}
+
+
 @pytest.mark.parametrize("threads", ["import threading", "from concurrent.futures import *", "import atexit as a"])
 def test_program_that_work_outlives_is_finalized_at_exit(threads: str) -> None:
     files = {"main.py": "if __name__ == '__main__':\n    run()\n", "lib.py": f"{threads}\n"}
