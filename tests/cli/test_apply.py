@@ -102,6 +102,24 @@ def test_files_and_manifest(project: Path, run_cli: RunCli) -> None:
     assert [(s["function"], s["reason"]) for s in entries["pkg/io.py"]["skipped"]] == [("name", "trivial")]
 
 
+def test_what_is_said_of_functions_and_workers(write_tree: WriteTree, run_cli: RunCli) -> None:
+    write_tree(
+        {
+            "main.py": "import multiprocessing\nimport work\nif __name__ == '__main__':\n"
+            "    with multiprocessing.Pool(2) as pool:\n        pool.map(work.load, [])\n",
+            "work.py": "def load(path):\n    return open(path).read()\ndef save(path):\n    open(path, 'w')\n",
+        }
+    )
+    root = write_tree({"pyproject.toml": ""})
+    out = run_cli("apply", root)
+    assert out.code == 0
+    assert [line.partition("annotated ")[2] for line in out.out.splitlines() if line.startswith("annotated ")] == [
+        f"{root}/main.py: 1 worker start, entry point",
+        f"{root}/work.py: 2 functions",
+    ]
+    assert "2 functions and 1 worker start traced" in out.out + out.err
+
+
 def test_a_second_apply_changes_no_byte_and_no_file(project: Path, run_cli: RunCli) -> None:
     run_cli("apply", project)
     before = {path: (path.read_bytes(), path.stat().st_ino, path.stat().st_mtime_ns) for path in _files(project)}
