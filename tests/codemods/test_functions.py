@@ -374,9 +374,12 @@ NOOP = {
 
 @pytest.mark.parametrize(("source", "function", "reason"), NOOP.values(), ids=NOOP)
 def test_left_alone(source: str, function: str, reason: str, rewrite: Callable[..., Any]) -> None:
-    done = rewrite(source)
-    assert function not in done.traced
-    assert done.reasons[function] == reason
+    for every in (False, True):
+        done = rewrite(source, every=every)
+        # Being nested or trivial keeps a function out only where it has to be worth it.
+        left = not every or reason not in ("nested", "trivial")
+        assert (function not in done.traced) is left
+        assert done.reasons.get(function) == (reason if left else None)
 
 
 @pytest.mark.parametrize("reason", ["getattr-hook", "hazardous-attribute", "unknown-base"])

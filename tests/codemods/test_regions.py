@@ -1018,21 +1018,12 @@ NEAR_MISSES = {
     ),
     "stack-level-as-a-name": (f"def f(stacklevel=2):\n    {BODY}\n", "f", "log"),
     "warn-of-something-else": (f"def f(app):\n    app.warn(1, 2, 3)\n    {BODY}\n", "f", "log"),
-    "call-of-a-namesake": (f"def f(other):\n    other.f()\n    {BODY}\n", "f", "log"),
     "known-decorator": (f"import functools\n@functools.lru_cache(8)\ndef f():\n    {BODY}\n", "f", "log"),
     "decorator-of-the-class": (f"@print\nclass A:\n  def f(this):\n    {BODY}\n", "A.f", "log"),
     "dunder-that-is-none": (f"class A:\n  def __load(this):\n    {BODY}\n", "A.__load", "log"),
     "call-operator": (f"class A:\n  def __call__(this):\n    {BODY}\n", "A.__call__", "log"),
     "form-feed-outside": (f"\x0c\nasync def f():\n    {BODY}\n\x0c\n", "f", "region"),
     # and what not even a region leaves as it was
-    "generator": (f"def f():\n    yield 1\n    {BODY}\n", "f", "generator"),
-    "asynchronous-generator": ("async def f():\n    for x in (1, 2):\n        yield x\n", "f", "async-generator"),
-    "context-manager": (
-        f"import contextlib\n@contextlib.contextmanager\ndef f():\n    yield 1\n    {BODY}\n",
-        "f",
-        "contextmanager",
-    ),
-    "compiled": (f"import torch\n@torch.jit.script\ndef f():\n    {BODY}\n", "f", "compiled"),
     "called-by-what-is-scripted": (
         f"import torch\ndef f(x):\n    {BODY}\ndef g(x): return f(x)\n@torch.jit.script\ndef h(x): return g(x)\n",
         "f",
@@ -1053,7 +1044,6 @@ NEAR_MISSES = {
         "A.f",
         "compiled",
     ),
-    "overload": (f"import typing\n@typing.overload\ndef f():\n    {BODY}\n", "f", "overload"),
     "stub": ("class A:\n    @property\n    def f(self): raise NotImplementedError\n", "A.f", "stub"),
     "protocol": (
         "import typing\nclass A(typing.Protocol):\n    @property\n    def f(self) -> int: ...\n",
@@ -1063,12 +1053,6 @@ NEAR_MISSES = {
     "getattr-hook": (f"class A:\n  def __getattr__(self, n):\n    {BODY}\n", "A.__getattr__", "hook"),
     "getattr-hook-of-a-module": (f"def __getattr__(n):\n    {BODY}\n", "__getattr__", "hook"),
     "finalizer": (f"class A:\n  def __del__(self):\n    {BODY}\n", "A.__del__", "hook"),
-    "signal-handler": (
-        f"import signal\ndef f(n, frame):\n    {BODY}\nsignal.signal(signal.SIGTERM, f)\n",
-        "f",
-        "signal-handler",
-    ),
-    "source-read": (f"import inspect\ndef f():\n    {BODY}\ninspect.getsource(f)\n", "f", "introspected"),
     "code-read": (f"async def f():\n    {BODY}\nf.__code__\n", "f", "introspected"),
     "form-feed-inside": (f"async def f():\n    \x0c\n    {BODY}\n    x\x0c\n", "f", "immovable-body"),
     "docstring-beside-the-body": (f"async def f():\n    'Docs.'; x = 1\n    {BODY}\n", "f", "immovable-body"),
@@ -1078,7 +1062,6 @@ NEAR_MISSES = {
         "f",
         "immovable-body",
     ),
-    "backslash-before-def": ("if 1:\n    \\\n  def f(): return 1\n", "f", "continued-line"),
 }
 
 
