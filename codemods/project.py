@@ -86,6 +86,7 @@ class Project:
         self.compiled = self._compiled()
         self.scripted = self._scripted()
         self.graphed = self._graphed()
+        self.graph_classes = self._graph_classes()
         self.outlives = any(s.facts.outlives for s in self.files.values())
         self.wrapped_names = frozenset().union(*(s.facts.looked_at for s in self.files.values()))
         self.outside = frozenset().union(*(s.facts.outside_hazards for s in self.files.values()))
@@ -196,10 +197,7 @@ class Project:
         of a module that says which it offers (tests hold its names against ``__all__``)."""
         facts = summary.facts
         return (
-            facts.lists_itself
-            or facts.has_all
-            or summary.module in self.listed
-            or summary.path.endswith("__init__.py")
+            facts.lists_itself or facts.has_all or summary.module in self.listed or summary.path.endswith("__init__.py")
         )
 
     def _compiled(self) -> Mapping[str, frozenset[str]]:
@@ -232,6 +230,26 @@ class Project:
             start += (name.rpartition(".")[2] for callee, name in summary.facts.handed_over if makes_graph(callee))
         return self._called_from(start)
 
+    def _graph_classes(self) -> frozenset[tuple[str, str]]:
+        """(path, qualified name) of classes whose methods may be meant where a graph's code calls one on some object:
+        those of which objects are made on the way, those that work on tensors, and the bases of both."""
+        if not self.graphed:
+            return frozenset()
+        found: set[tuple[str, str]] = set()
+        pending = [
+            (path, qualname)
+            for (path, qualname), klass in self._classes.items()
+            if klass.name in self.graphed or qualname in self.files[path].torch_classes
+        ]
+        while pending:
+            key = pending.pop()
+            if key not in found:
+                found.add(key)
+                klass = self._classes[key]
+                places = (self._class_place(key[0], klass, base) for base in klass.bases)
+                pending.extend(place for place in places if place)
+        return frozenset(found)
+
     def _called_from(self, pending: list[str]) -> frozenset[str]:
         """The given names, and those of all that is called from what they name, however many calls lie between."""
         callees: dict[str, set[str]] = {}
@@ -257,12 +275,9 @@ class Project:
                 if name in self.scripted and (not owner or owner in classes):
                     found.add(qualname)
         if self.graphed:
-            # Whose a method is that is called on some object is known where objects of its class are made on the way.
-            classes = {k.qualname for k in summary.facts.classes if k.name in self.graphed}
-            classes |= summary.torch_classes
             for qualname in summary.functions:
                 owner = qualname.rpartition(".")[0]
-                if _called_by(qualname) in self.graphed and (not owner or owner in classes):
+                if _called_by(qualname) in self.graphed and (not owner or (summary.path, owner) in self.graph_classes):
                     found.add(qualname)
         return frozenset(found)
 

@@ -1151,8 +1151,9 @@ GRAPHED = {
     ),
     "object-made-elsewhere": (
         {
-            "a.py": "import torch\ndef make(): return Backend()\nclass Backend:\n"
-            "    def shape(self, x): return torch.Size(x)\nclass Other:\n    def shape(self, x): return len(x)\n"
+            "a.py": "import torch\ndef make(): return Torch()\nclass Backend:\n"
+            "    def shape(self, x): return x.shape\nclass Other:\n    def shape(self, x): return len(x)\n"
+            "class Torch(Backend):\n    def make(self): return torch.zeros(1)\n"
             "def step(x, backend): return backend.shape(x)\nrun = torch.compile(step, fullgraph=True)\n",
         },
         {"step", "Backend.shape"},
