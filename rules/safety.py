@@ -242,6 +242,9 @@ def why_none(function: FunctionFacts, module: ModuleFacts, around: Surroundings)
         return "continued-line"
     if not around.compiled.isdisjoint((function.qualname, function.owner.partition(".")[0])):
         return "compiled"
+    outer = function.qualname.rpartition(".<locals>.")[0]
+    if outer and any(why_none(f, module, around) == "compiled" for f in _about(module).by_qualname.get(outer, ())):
+        return "compiled"
     return _by_use(function, module)
 
 
@@ -342,12 +345,16 @@ class _About:
 
     scripted: frozenset[str]
     in_cycles: frozenset[str]
+    by_qualname: Mapping[str, tuple[FunctionFacts, ...]]
 
 
 def _about(module: ModuleFacts) -> _About:
     global _latest
     if _latest is None or _latest[0] is not module:
-        _latest = (module, _About(_find_called_by_scripted(module), _find_cycles(module)))
+        by_qualname: dict[str, tuple[FunctionFacts, ...]] = {}
+        for function in module.functions:
+            by_qualname[function.qualname] = (*by_qualname.get(function.qualname, ()), function)
+        _latest = (module, _About(_find_called_by_scripted(module), _find_cycles(module), by_qualname))
     return _latest[1]
 
 

@@ -1044,6 +1044,11 @@ NEAR_MISSES = {
         "A.f",
         "compiled",
     ),
+    "within-what-is-compiled": (
+        f"import numba\n@numba.njit\ndef f(x):\n    def g(y):\n        return y\n    {BODY}\n",
+        "f.<locals>.g",
+        "compiled",
+    ),
     "stub": ("class A:\n    @property\n    def f(self): raise NotImplementedError\n", "A.f", "stub"),
     "protocol": (
         "import typing\nclass A(typing.Protocol):\n    @property\n    def f(self) -> int: ...\n",
