@@ -27,7 +27,7 @@ from dfannotate.codemods.project import FileSummary, Project, summarize
 from dfannotate.codemods.revert import exact_text, structural_text
 from dfannotate.edits import EditError, unified_diff
 from dfannotate.facts import ModuleFacts, find_facts
-from dfannotate.manifest import FileEntry, Manifest, ManualEvent
+from dfannotate.manifest import WORKER_KINDS, FileEntry, Manifest, ManualEvent, Site
 from dfannotate.rules.roles import ROLES, Categories
 from dfannotate.rules.selection import why_file_left_out
 from dfannotate.source import ParseFailure, Source, read_source, split_lines
@@ -608,7 +608,7 @@ def _show(options: ApplyOptions, root: Path, done: _Done) -> None:
     messages.note(
         f"{count(len(changed), 'file')} {'would be annotated' if would else 'annotated'}, "
         f"{len(outcomes) - len(changed)} unchanged, {len(left_out)} left out, {len(failures)} failed; "
-        f"{count(sum(site.kind != 'lifecycle' for site in sites), 'function')} traced, {_skips_in_words(outcomes)}"
+        f"{' and '.join(_traced_in_words(sites) or [count(0, 'function')])} traced, {_skips_in_words(outcomes)}"
     )
     if failures:
         messages.note("what failed was left as it was; put it right, or leave it out with --exclude, and run again")
@@ -666,6 +666,15 @@ def _entry_as_json(entry: FileEntry) -> dict[str, Any]:
 
 
 def _sites_in_words(entry: FileEntry) -> str:
-    functions = sum(site.kind != "lifecycle" for site in entry.sites)
-    words = [count(functions, "function")] if functions or not entry.entry else []
-    return ", ".join([*words, "entry point"] if entry.entry else words)
+    words = _traced_in_words(entry.sites)
+    if entry.entry:
+        words.append("entry point")
+    return ", ".join(words or [count(0, "function")])
+
+
+def _traced_in_words(sites: Iterable[Site]) -> list[str]:
+    """How many functions are traced, and how many calls that start worker processes; what there is none of left out."""
+    kinds = Counter(site.kind for site in sites)
+    workers = sum(kinds[kind] for kind in WORKER_KINDS)
+    functions = kinds.total() - workers - kinds["lifecycle"]
+    return [count(number, noun) for number, noun in ((functions, "function"), (workers, "worker start")) if number]

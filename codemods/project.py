@@ -14,7 +14,7 @@ from dfannotate.calls import LOCAL, STAR, SUPER
 from dfannotate.codemods import Context
 from dfannotate.facts import LISTERS, ClassFacts, FunctionFacts, ModuleFacts, resolve
 from dfannotate.rules.loaders import MAKERS, Maker
-from dfannotate.rules.safety import Surroundings, base_is_harmless, is_compiler, own_hazard
+from dfannotate.rules.safety import Surroundings, base_is_harmless, is_compiler, makes_graph, own_hazard
 
 _HOPS = 12
 """How many re-exports are followed before a name counts as unknown."""
@@ -32,6 +32,10 @@ class FileSummary:
     """Functions that look at frames, by the name they are called by -> how many frames above their own."""
     functions: tuple[str, ...]
     """Their qualified names."""
+    graphed: tuple[str, ...]
+    """Functions that a decorator makes a graph of, by the name they are called by."""
+    torch_classes: frozenset[str]
+    """Qualified names of the classes with a method that calls something of torch."""
     calls: tuple[tuple[str, frozenset[str]], ...]
     """Functions, by the name they are called by -> the last names of what they call."""
 
@@ -42,15 +46,21 @@ def summarize(path: str, module: str, facts: ModuleFacts) -> FileSummary:
     calls = tuple(
         (_called(f), frozenset(call.name.rpartition(".")[2] for call in f.calls)) for f in facts.functions if f.calls
     )
+    graphed = tuple(_called(f) for f in facts.functions if f.decorators and any(map(makes_graph, f.decorators)))
+    torch = frozenset(f.owner for f in facts.functions if any("torch" in call.name.split(".") for call in f.calls))
     names = tuple(function.qualname for function in facts.functions)
-    return FileSummary(path, module, replace(facts, functions=(), statements=()), frames, names, calls)
+    facts = replace(facts, functions=(), statements=())
+    return FileSummary(path, module, facts, frames, names, graphed, torch, calls)
 
 
 def _called(function: FunctionFacts) -> str:
     """The name by which a function is called: its class's for what runs when an object is made."""
-    if function.name in ("__init__", "__new__", "__post_init__"):
-        return function.owner.rpartition(".")[2]
-    return function.name
+    return _called_by(function.qualname)
+
+
+def _called_by(qualname: str) -> str:
+    owner, _, name = qualname.rpartition(".")
+    return owner.rpartition(".")[2] if name in ("__init__", "__new__", "__post_init__") else name
 
 
 class Project:
@@ -77,6 +87,8 @@ class Project:
         self.listed = self._listed()
         self.compiled = self._compiled()
         self.scripted = self._scripted()
+        self.graphed = self._graphed()
+        self.graph_classes = self._graph_classes()
         self.outlives = any(s.facts.outlives for s in self.files.values())
         self.wrapped_names = frozenset().union(*(s.facts.looked_at for s in self.files.values()))
         self.outside = frozenset().union(*(s.facts.outside_hazards for s in self.files.values()))
@@ -204,10 +216,12 @@ class Project:
         return frozenset(found)
 
     def _is_listed(self, summary: FileSummary) -> bool:
-        """Whether the module's names are somebody's matter; a package's are, as what it offers to the world."""
-        if summary.facts.lists_itself or summary.facts.has_all:
-            return summary.facts.lists_itself
-        return summary.module in self.listed or summary.path.endswith("__init__.py")
+        """Whether the module's names are somebody's matter: a package's are, as what it offers to the world, and those
+        of a module that says which it offers (tests hold its names against ``__all__``)."""
+        facts = summary.facts
+        return (
+            facts.lists_itself or facts.has_all or summary.module in self.listed or summary.path.endswith("__init__.py")
+        )
 
     def _compiled(self) -> Mapping[str, frozenset[str]]:
         """Module -> the names of it that any module hands to a compiler (``allow_in_graph(rearrange)``)."""
@@ -226,11 +240,46 @@ class Project:
         compiled from its source must be found as it is, and so must what that calls."""
         if not any(summary.facts.mentions_script for summary in self.files.values()):
             return frozenset()
+        return self._called_from(["forward"])
+
+    def _graphed(self) -> frozenset[str]:
+        """Where the project speaks of whole graphs: the names, as they are called, of what is made one and of all that
+        this calls. Torch follows those calls, and a graph with the tracer in it is an error."""
+        if not any(summary.facts.mentions_graph for summary in self.files.values()):
+            return frozenset()
+        start = ["forward"]
+        for summary in self.files.values():
+            start += summary.graphed
+            start += (name.rpartition(".")[2] for callee, name in summary.facts.handed_over if makes_graph(callee))
+        return self._called_from(start)
+
+    def _graph_classes(self) -> frozenset[tuple[str, str]]:
+        """(path, qualified name) of classes whose methods may be meant where a graph's code calls one on some object:
+        those of which objects are made on the way, those that work on tensors, and the bases of both."""
+        if not self.graphed:
+            return frozenset()
+        found: set[tuple[str, str]] = set()
+        pending = [
+            (path, qualname)
+            for (path, qualname), klass in self._classes.items()
+            if klass.name in self.graphed or qualname in self.files[path].torch_classes
+        ]
+        while pending:
+            key = pending.pop()
+            if key not in found:
+                found.add(key)
+                klass = self._classes[key]
+                places = (self._class_place(key[0], klass, base) for base in klass.bases)
+                pending.extend(place for place in places if place)
+        return frozenset(found)
+
+    def _called_from(self, start: Iterable[str]) -> frozenset[str]:
+        """The given names, and those of all that is called from what they name, however many calls lie between."""
         callees: dict[str, list[frozenset[str]]] = {}
         for summary in self.files.values():
             for caller, called in summary.calls:
                 callees.setdefault(caller, []).append(called)
-        found = pending = {"forward"}
+        found = pending = set(start)
         while pending:
             called_next = (called for name in pending for called in callees.get(name, ()))
             pending = set().union(*called_next) - found
@@ -246,6 +295,11 @@ class Project:
             for qualname in summary.functions:
                 owner, _, name = qualname.rpartition(".")
                 if name in self.scripted and (not owner or owner in classes):
+                    found.add(qualname)
+        if self.graphed:
+            for qualname in summary.functions:
+                owner = qualname.rpartition(".")[0]
+                if _called_by(qualname) in self.graphed and (not owner or (summary.path, owner) in self.graph_classes):
                     found.add(qualname)
         return frozenset(found)
 
@@ -273,6 +327,7 @@ class Project:
             for name, depth in summary.frames:
                 depths[name] = max(depth, depths.get(name, 0))
         calls = [call for summary in self.files.values() for call in summary.calls]
+        renamed = [pair for summary in self.files.values() for pair in summary.facts.renamed]
         pending = {name for name, depth in depths.items() if depth > 1}
         while pending:  # as often as the deepest of them has levels
             fresh: set[str] = set()
@@ -282,7 +337,12 @@ class Project:
                     if depths.get(caller, 0) < left:
                         depths[caller] = left
                         fresh.add(caller)
-            pending = {name for name in fresh if depths[name] > 1}
+            for attribute, name in renamed:
+                if name in pending and depths.get(attribute, 0) < depths[name]:
+                    depths[attribute] = depths[name]
+                    fresh.add(attribute)
+            renamed = [pair for summary in self.files.values() for pair in summary.facts.renamed]
+        pending = {name for name in fresh if depths[name] > 1}
         return frozenset(name for name, depth in depths.items() if depth > 1)
 
     # --- entry points -----------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ own, hides the code object, and times a coroutine or a generator for the moment 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -75,6 +75,9 @@ COMPILERS = (
     "cupy.fuse",
 )
 """Decorators and calls that compile a function, or read its source, instead of calling it."""
+
+GRAPH_MAKERS = ("torch.compile", "torch.compiler.*", "torch._dynamo.*", "torch.fx.*", "torch.export*")
+"""Those that follow the calls of what they are given."""
 
 SCRIPT = "torch.jit.script"
 """Compiles what it is given, and whatever that calls."""
@@ -239,6 +242,9 @@ def why_none(function: FunctionFacts, module: ModuleFacts, around: Surroundings)
         return "continued-line"
     if not around.compiled.isdisjoint((function.qualname, function.owner.partition(".")[0])):
         return "compiled"
+    outer = function.qualname.rpartition(".<locals>.")[0]
+    if outer and any(why_none(f, module, around) == "compiled" for f in _about(module).by_qualname.get(outer, ())):
+        return "compiled"
     return _by_use(function, module)
 
 
@@ -260,6 +266,8 @@ def _why_region(function: FunctionFacts, module: ModuleFacts, around: Surroundin
         return "frames"
     # Each level would take two of the frames that the interpreter allows.
     if function.is_recursive or any(call_cost(name, False) != "io" for name in function.namesakes):
+        return "recursive"
+    if function.qualname in _about(module).in_cycles:
         return "recursive"
     if function.scope == "class" and _is_dunder(function.name) and function.name not in DECORATED_DUNDERS:
         return "dunder"
@@ -302,6 +310,12 @@ def is_compiler(name: str) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in COMPILERS)
 
 
+@lru_cache(maxsize=4096)
+def makes_graph(name: str) -> bool:
+    """Whether a decorator or a call (resolved, dotted) makes a graph of what it is given and of all that this calls."""
+    return any(fnmatchcase(name, pattern) for pattern in GRAPH_MAKERS)
+
+
 def _by_use(function: FunctionFacts, module: ModuleFacts) -> str | None:
     """What the rest of the module does with the function by name, or with its class."""
     if any(is_compiler(d) for klass in module.classes if klass.qualname == function.owner for d in klass.decorators):
@@ -309,7 +323,7 @@ def _by_use(function: FunctionFacts, module: ModuleFacts) -> str | None:
     names = _own_names(function)
     if function.name in module.looked_at:
         return "introspected"
-    if function.name in _called_by_scripted(module):
+    if function.name in _about(module).scripted:
         return "compiled"
     for callee, given in module.handed_over:
         if given.rpartition(".")[2] in names:
@@ -325,19 +339,31 @@ def _own_names(function: FunctionFacts) -> set[str]:
     return {function.name, function.owner.rpartition(".")[2]} - {""}
 
 
-def _called_by_scripted(module: ModuleFacts) -> frozenset[str]:
-    """Names of what the module's scripted functions call, however deep: TorchScript compiles all of it."""
+@dataclass(frozen=True)
+class _About:
+    """What only all functions of a module together tell."""
+
+    scripted: frozenset[str]
+    in_cycles: frozenset[str]
+    by_qualname: Mapping[str, tuple[FunctionFacts, ...]]
+
+
+def _about(module: ModuleFacts) -> _About:
     global _latest
     if _latest is None or _latest[0] is not module:
-        _latest = (module, _find_called_by_scripted(module))
+        by_qualname: dict[str, tuple[FunctionFacts, ...]] = {}
+        for function in module.functions:
+            by_qualname[function.qualname] = (*by_qualname.get(function.qualname, ()), function)
+        _latest = (module, _About(_find_called_by_scripted(module), _find_cycles(module), by_qualname))
     return _latest[1]
 
 
-_latest: tuple[ModuleFacts, frozenset[str]] | None = None
+_latest: tuple[ModuleFacts, _About] | None = None
 """The answer for the module that was asked about last: one is asked about function by function."""
 
 
 def _find_called_by_scripted(module: ModuleFacts) -> frozenset[str]:
+    """Names of what the module's scripted functions call, however deep: TorchScript compiles all of it."""
     given = {name.rpartition(".")[2] for callee, name in module.handed_over if callee == SCRIPT}
     given |= {klass.name for klass in module.classes if SCRIPT in klass.decorators}
     scripted = (f for f in module.functions if SCRIPT in f.decorators or not given.isdisjoint(_own_names(f)))
@@ -348,6 +374,48 @@ def _find_called_by_scripted(module: ModuleFacts) -> frozenset[str]:
         found |= called
         pending += [f for f in module.functions if f.name in called]
     return frozenset(found)
+
+
+def _find_cycles(module: ModuleFacts) -> frozenset[str]:
+    """Qualified names of functions that call each other in a circle, by plain names and on ``self``, and of those on a
+    way from one circle to another."""
+    by_qualname = {function.qualname for function in module.functions}
+    methods: dict[str, list[str]] = {}
+    for function in module.functions:
+        if function.scope == "class":
+            methods.setdefault(function.name, []).append(function.qualname)
+    called: dict[str, set[str]] = {}
+    for function in module.functions:
+        targets = called.setdefault(function.qualname, set())
+        for call in function.calls:
+            targets.update(_called_in_module(function, call.name, by_qualname, methods))
+    # What calls nothing that is left, or is called by nothing that is left, is in no circle.
+    left = set(called)
+    while True:
+        targets = {target for name in left for target in called[name] if target in left}
+        kept = {name for name in targets if not called[name].isdisjoint(left)}
+        if kept == left:
+            return frozenset(left)
+        left = kept
+
+
+def _called_in_module(
+    function: FunctionFacts, name: str, by_qualname: set[str], methods: Mapping[str, list[str]]
+) -> Iterable[str]:
+    """Qualified names of the module's functions that a call of ``name`` in ``function`` may mean."""
+    owner, dot, last = name.rpartition(".")
+    if dot:
+        if owner not in ("self", "cls") or last not in methods:
+            return ()
+        own = f"{function.owner}.{last}"
+        return (own,) if own in by_qualname else methods[last]
+    scope = function.qualname
+    while scope:
+        inner = f"{scope}.<locals>.{name}"
+        if inner in by_qualname:
+            return (inner,)
+        scope = scope.rpartition(".<locals>.")[0]
+    return tuple(found for found in (name, f"{name}.__init__") if found in by_qualname)
 
 
 def _calls_frame_function(function: FunctionFacts, around: Surroundings) -> bool:

@@ -492,8 +492,12 @@ OVERLOAD_DECORATORS = _words("typing.overload typing_extensions.overload")
 # --- files ------------------------------------------------------------------------------------------------------------
 
 TEST_DIRECTORIES = _words("_testing test testing tests unittests")
-TEST_FILES = _words("*_test.py *_tests.py conftest.py test_*.py tests.py")
+TEST_FILES = _words("*_test.py *_tests.py conftest.py test_*.py")
 """Not ``test.py``, which beside ``train.py`` is the program that evaluates a model."""
+
+TEST_FILES_IMPORTING = {"tests.py": _words("django hypothesis nose pytest rest_framework testing twisted unittest")}
+"""Files that hold tests only where they import one of those packages, or have tests without parameters: the
+``tests.py`` of a template language is what its templates ask by."""
 
 DOCS_DIRECTORIES = _words("doc docs")
 
@@ -566,7 +570,7 @@ def why_file_left_out(path: str, module: ModuleFacts) -> str | None:
     *folders, name = path.lower().split("/")
     if not _TEST_DIRECTORIES.isdisjoint(folders) or any(folder.endswith("_tests") for folder in folders):
         return "test"
-    if _matches(name, TEST_FILES):
+    if _matches(name, TEST_FILES) or (name in TEST_FILES_IMPORTING and _has_tests(name, module)):
         return "test"
     if not _DOCS_DIRECTORIES.isdisjoint(folders):
         return "docs"
@@ -667,6 +671,12 @@ def _is_shadowed(name: str, function: FunctionFacts, module: ModuleFacts) -> boo
     return any(other.qualname == name for other in module.functions) or any(
         klass.qualname == name for klass in module.classes
     )
+
+
+def _has_tests(name: str, module: ModuleFacts) -> bool:
+    if not _imported_heads(module).isdisjoint(TEST_FILES_IMPORTING[name]):
+        return True
+    return any(f.name.startswith("test") and (not f.parameters or f.scope == "class") for f in module.functions)
 
 
 def _imported_heads(module: ModuleFacts) -> frozenset[str]:

@@ -1,7 +1,8 @@
 """The laws of rewriting over thousands of real files: revert(apply(x)) = x byte for byte, apply twice = apply once.
 
 Run by ``make laws`` (not by pytest: it takes minutes). The standard library of the running Python and, where it is
-installed, torch are copied to a temporary folder, annotated, annotated again, and reverted.
+installed, torch are copied to a temporary folder, annotated with every construct (all functions, an instance for each
+role), annotated again, and reverted.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def items(result: dict[str, object], key: str) -> list[Any]:
     return value
 
 
-def try_tree(name: str, origin: Path, folder: Path) -> list[str]:
+def try_tree(name: str, origin: Path, folder: Path, options: list[str]) -> list[str]:
     """The faults found in one tree; prints what was seen."""
     number = copy_sources(origin, folder)
     (folder / "pyproject.toml").write_text("")
@@ -77,7 +78,7 @@ def try_tree(name: str, origin: Path, folder: Path) -> list[str]:
     started = time.perf_counter()
     # Every file is named, so that tests, documentation and generated files are annotated too.
     names = sorted(str(file) for file in folder.rglob("*.py"))
-    _, first, _ = dfannotate("apply", *names)
+    _, first, _ = dfannotate("apply", *options, *names)
     took = time.perf_counter() - started
     annotated = contents(folder)
     errors = items(first, "errors")
@@ -92,7 +93,7 @@ def try_tree(name: str, origin: Path, folder: Path) -> list[str]:
     )
     for error in unparsable:
         print(f"  reported: {error['path']}:{error['line']}: {error['message']}")
-    _, second, _ = dfannotate("apply", *names)
+    _, second, _ = dfannotate("apply", *options, *names)
     faults += [f"{path}: the second apply changed it" for path in items(second, "changed")]
     faults += [
         f"{path}: bytes differ after the second apply"
@@ -110,13 +111,16 @@ def try_tree(name: str, origin: Path, folder: Path) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("trees", nargs="*", help="stdlib, torch; default: all that are here")
-    wanted = parser.parse_args().trees
+    parser.add_argument("--functions", choices=["worthwhile", "all"], default="all")
+    parser.add_argument("--category", help="as for apply (role: by what each function does)", default="role")
+    given = parser.parse_args()
+    wanted, options = given.trees, ["--functions", given.functions, "--category", given.category]
     faults: list[str] = []
     for name, origin in trees().items():
         if wanted and name not in wanted:
             continue
         with tempfile.TemporaryDirectory() as temporary:
-            faults += try_tree(name, origin, Path(temporary))
+            faults += try_tree(name, origin, Path(temporary), options)
     for fault in faults:
         print(f"FAULT {fault}")
     print(f"{len(faults)} faults")

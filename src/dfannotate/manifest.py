@@ -19,6 +19,9 @@ FORMAT_VERSION = 1
 
 SiteKind = Literal["decorator", "init", "region", "event", "lifecycle", "dataloader", "process", "pool"]
 
+WORKER_KINDS: tuple[SiteKind, ...] = ("dataloader", "process", "pool")
+"""Places where the program makes worker processes."""
+
 
 class ManifestError(ValueError):
     """A manifest that cannot be used; the message names the file and what is wrong with it."""

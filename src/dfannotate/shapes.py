@@ -60,14 +60,18 @@ def _exported(module: str) -> dict[str, str]:
 
 def choose_names(facts: ModuleFacts, private: bool = False, module: str = vocabulary.MODULE) -> Names:
     """Names for a file that imports from ``module``: its own where it imports the tracer already, else the usual ones
-    (``private``: with a leading underscore, so that ``import *`` does not carry them on), else a free variant."""
+    (``private``: as private ones, so that neither ``import *`` nor a list of the module's names carries them on), else
+    a free variant."""
     own = facts.tracer
 
     def free(wanted: str) -> str:
         hidden = f"_{wanted.lstrip('_')}"
         numbered = (f"{hidden}_{n}" for n in itertools.count(2))
-        candidates = itertools.chain([hidden] if private else [wanted, hidden], numbered)
-        return next(name for name in candidates if name not in facts.taken)
+        first = [wanted, hidden]
+        if private:
+            # What lists a module's names passes over those that begin with an underscore, or those that hold two.
+            first = [wanted if wanted.startswith("_") else f"{vocabulary.INSTANCE_ALIAS}__{wanted}"]
+        return next(name for name in itertools.chain(first, numbered) if name not in facts.taken)
 
     def free_family(wanted: str) -> str:
         numbered = (f"{wanted}_{n}" for n in itertools.count(2))

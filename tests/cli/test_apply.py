@@ -13,7 +13,6 @@ import stat
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -101,6 +100,24 @@ def test_files_and_manifest(project: Path, run_cli: RunCli) -> None:
     [site] = entries["pkg/io.py"]["sites"]
     assert (site["function"], site["event"], site["category"]) == ("load", "load", "io")
     assert [(s["function"], s["reason"]) for s in entries["pkg/io.py"]["skipped"]] == [("name", "trivial")]
+
+
+def test_what_is_said_of_functions_and_workers(write_tree: WriteTree, run_cli: RunCli) -> None:
+    write_tree(
+        {
+            "main.py": "import multiprocessing\nimport work\nif __name__ == '__main__':\n"
+            "    with multiprocessing.Pool(2) as pool:\n        pool.map(work.load, [])\n",
+            "work.py": "def load(path):\n    return open(path).read()\ndef save(path):\n    open(path, 'w')\n",
+        }
+    )
+    root = write_tree({"pyproject.toml": ""})
+    out = run_cli("apply", root)
+    assert out.code == 0
+    assert [line.partition("annotated ")[2] for line in out.out.splitlines() if line.startswith("annotated ")] == [
+        f"{root}/main.py: 1 worker start, entry point",
+        f"{root}/work.py: 2 functions",
+    ]
+    assert "2 functions and 1 worker start traced" in out.out + out.err
 
 
 def test_a_second_apply_changes_no_byte_and_no_file(project: Path, run_cli: RunCli) -> None:
@@ -852,35 +869,7 @@ def test_git_that_gives_no_answer(repository: Path, run_cli: RunCli) -> None:
 
 # --- killed -----------------------------------------------------------------------------------------------------------
 
-WRITES = frozenset({"os.rename", "os.remove", "os.mkdir", "os.chmod", "os.chown"})
 EDIT = "\n\ndef save(path):\n    open(path, 'w').write('')\n"
-
-
-def killed(root: Path, moment: int, *arguments: str) -> bool:
-    """The command in a fork of this process that is killed before its ``moment``-th change of the disk (0: before the
-    first); whether it came that far."""
-    pid = os.fork()
-    if not pid:
-        changes = 0
-        top = str(root)
-
-        def hook(event: str, details: tuple[Any, ...]) -> None:
-            nonlocal changes
-            if event in WRITES or (event == "open" and str(details[0]).startswith(top)):
-                if changes == moment:
-                    os.kill(os.getpid(), signal.SIGKILL)
-                changes += 1
-
-        code = 99
-        try:
-            sys.stdout = sys.stderr = io.StringIO()
-            sys.addaudithook(hook)
-            code = main(list(arguments))
-        finally:
-            os._exit(code)
-    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    assert code in (0, -signal.SIGKILL)
-    return code != 0
 
 
 def assert_whole(root: Path, old: Mapping[str, bytes], new: Mapping[str, bytes]) -> None:
@@ -895,7 +884,12 @@ def assert_whole(root: Path, old: Mapping[str, bytes], new: Mapping[str, bytes])
 @pytest.mark.parametrize("edited", [False, True], ids=["first", "edited-since"])
 @pytest.mark.parametrize("then", ["apply", "revert"])
 def test_killed_before_every_single_change_of_the_disk(
-    project: Path, run_cli: RunCli, tmp_path_factory: pytest.TempPathFactory, edited: bool, then: str
+    project: Path,
+    run_cli: RunCli,
+    tmp_path_factory: pytest.TempPathFactory,
+    killed: Callable[..., bool],
+    edited: bool,
+    then: str,
 ) -> None:
     if edited:
         run_cli("apply", project)
@@ -935,33 +929,9 @@ def _restore(root: Path, state: Mapping[str, bytes]) -> None:
         (root / name).write_bytes(data)
 
 
-SLOW = """
-import os, sys, time
-real = os.replace
-def replace(*arguments):
-    print(end=".", file=sys.stderr, flush=True)
-    time.sleep(0.004)
-    real(*arguments)
-    time.sleep(0.004)
-os.replace = replace
-from dfannotate.cli.main import main
-print(end=".", file=sys.stderr, flush=True)
-sys.exit(main(sys.argv[1:]))
-"""
-
-
-def kill_during(command: str, root: Path, moment: int, delay: float) -> None:
-    """Kill the command once it has begun with so many replacements (0: once it is loaded), and a little later."""
-    arguments = [sys.executable, "-c", SLOW, command, str(root)]
-    with subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, bufsize=0) as process:
-        assert process.stderr is not None
-        for _ in range(moment + 1):
-            process.stderr.read(1)
-        time.sleep(delay)
-        process.kill()
-
-
-def test_killed_at_any_time(write_tree: WriteTree, run_cli: RunCli) -> None:
+def test_killed_at_any_time(
+    write_tree: WriteTree, run_cli: RunCli, kill_during: Callable[[str, Path, int, float], None]
+) -> None:
     tree = {f"pkg{number % 7}/m{number}.py": LIBRARY.replace("load", f"load_{number}") for number in range(60)}
     root = write_tree({"pyproject.toml": "", **tree})
     old = sources(root)

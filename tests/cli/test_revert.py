@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import errno
-import io
 import json
 import os
 import random
-import signal
 import subprocess
-import sys
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +15,6 @@ import pytest
 
 from dfannotate.cli import files
 from dfannotate.cli import revert as revert_module
-from dfannotate.cli.main import main
 from dfannotate.codemods.revert import exact_text as undo_exactly
 from dfannotate.manifest import load
 
@@ -361,40 +356,16 @@ def test_committed_edits_need_no_permission(project: Path, run_cli: RunCli, git:
 
 # --- killed -----------------------------------------------------------------------------------------------------------
 
-WRITES = frozenset({"os.rename", "os.remove", "os.mkdir", "os.chmod", "os.chown"})
-
-
-def killed(root: Path, moment: int, *arguments: str) -> bool:
-    """The command in a fork of this process that is killed before its ``moment``-th change of the disk (0: before the
-    first); whether it came that far."""
-    pid = os.fork()
-    if not pid:
-        changes = 0
-        top = str(root)
-
-        def hook(event: str, details: tuple[Any, ...]) -> None:
-            nonlocal changes
-            if event in WRITES or (event == "open" and str(details[0]).startswith(top)):
-                if changes == moment:
-                    os.kill(os.getpid(), signal.SIGKILL)
-                changes += 1
-
-        code = 99
-        try:
-            sys.stdout = sys.stderr = io.StringIO()
-            sys.addaudithook(hook)
-            code = main(list(arguments))
-        finally:
-            os._exit(code)
-    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    assert code in (0, -signal.SIGKILL)
-    return code != 0
-
 
 @pytest.mark.parametrize("then", ["apply", "revert"])
 @pytest.mark.parametrize("edited", [False, True], ids=["as-written", "edited-since"])
 def test_killed_before_every_single_change_of_the_disk(
-    project: Path, run_cli: RunCli, tmp_path_factory: pytest.TempPathFactory, then: str, edited: bool
+    project: Path,
+    run_cli: RunCli,
+    tmp_path_factory: pytest.TempPathFactory,
+    killed: Callable[..., bool],
+    then: str,
+    edited: bool,
 ) -> None:
     if edited:
         append(project / "train.py", MORE)
@@ -423,33 +394,9 @@ def test_killed_before_every_single_change_of_the_disk(
     assert moment > 15
 
 
-SLOW = """
-import os, sys, time
-real = os.replace
-def replace(*arguments):
-    print(end=".", file=sys.stderr, flush=True)
-    time.sleep(0.004)
-    real(*arguments)
-    time.sleep(0.004)
-os.replace = replace
-from dfannotate.cli.main import main
-print(end=".", file=sys.stderr, flush=True)
-sys.exit(main(sys.argv[1:]))
-"""
-
-
-def kill_during(command: str, root: Path, moment: int, delay: float) -> None:
-    """Kill the command once it has begun with so many replacements (0: once it is loaded), and a little later."""
-    arguments = [sys.executable, "-c", SLOW, command, str(root)]
-    with subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, bufsize=0) as process:
-        assert process.stderr is not None
-        for _ in range(moment + 1):
-            process.stderr.read(1)
-        time.sleep(delay)
-        process.kill()
-
-
-def test_killed_at_any_time(write_tree: WriteTree, run_cli: RunCli) -> None:
+def test_killed_at_any_time(
+    write_tree: WriteTree, run_cli: RunCli, kill_during: Callable[[str, Path, int, float], None]
+) -> None:
     tree = {f"pkg{number % 7}/m{number}.py": LIBRARY.replace("load", f"load_{number}") for number in range(60)}
     root = write_tree({"pyproject.toml": "", **tree})
     old = sources(root)

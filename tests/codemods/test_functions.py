@@ -374,9 +374,12 @@ NOOP = {
 
 @pytest.mark.parametrize(("source", "function", "reason"), NOOP.values(), ids=NOOP)
 def test_left_alone(source: str, function: str, reason: str, rewrite: Callable[..., Any]) -> None:
-    done = rewrite(source)
-    assert function not in done.traced
-    assert done.reasons[function] == reason
+    for every in (False, True):
+        done = rewrite(source, every=every)
+        # Being nested or trivial keeps a function out only where it has to be worth it.
+        left = not every or reason not in ("nested", "trivial")
+        assert (function not in done.traced) is left
+        assert done.reasons.get(function) == (reason if left else None)
 
 
 @pytest.mark.parametrize("reason", ["getattr-hook", "hazardous-attribute", "unknown-base"])
@@ -403,6 +406,53 @@ def test_caller_of_a_function_that_looks_at_frames(rewrite: Callable[..., Any]) 
     source = "import os\ndef f():\n    open('x')\n    whoami()\n"
     assert rewrite(source, frames=("whoami",)).forms == {"f": "region"}
     assert rewrite(source).forms == {"f": "log"}
+
+
+CIRCLES = {
+    # program whose functions call each other in a circle -> those that are decorated all the same
+    "functions": (
+        f"def f(n):\n    {IO}\n    g(n)\ndef g(n):\n    {IO}\n    f(n)\ndef h():\n    {IO}\n    f(1)\n",
+        {"h"},
+    ),
+    "three-functions": (
+        f"def f(n):\n    {IO}\n    g(n)\ndef g(n):\n    {IO}\n    h(n)\ndef h(n):\n    {IO}\n    f(n)\n",
+        set(),
+    ),
+    "methods": (
+        f"class A:\n    def f(self):\n        {IO}\n        self.g()\n"
+        f"    def g(self):\n        {IO}\n        self.f()\n",
+        set(),
+    ),
+    "through-an-inherited-method": (
+        f"class B:\n    def g(self):\n        {IO}\n        self.f()\n"
+        f"class A(B):\n    def f(self):\n        {IO}\n        self.g()\n",
+        set(),
+    ),
+    "through-a-class": (
+        f"class A:\n    def __init__(self):\n        {IO}\n        f()\ndef f():\n    {IO}\n    A()\n",
+        set(),
+    ),
+    "through-an-inner-function": (
+        f"def f():\n    def g():\n        {IO}\n        f()\n    {IO}\n    g()\n",
+        set(),
+    ),
+    "no-circle-by-another-object": (
+        f"class A:\n    def f(self):\n        {IO}\n        g()\ndef g(other):\n    {IO}\n    other.f()\n",
+        {"A.f", "g"},
+    ),
+    "no-circle-by-a-method-of-that-name": (
+        f"def f():\n    {IO}\n    A()\nclass A:\n    def load(self):\n        {IO}\n        f()\n",
+        {"f", "A.load"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("source", "decorated"), CIRCLES.values(), ids=CIRCLES)
+def test_each_level_of_a_recursion_takes_one_frame(
+    source: str, decorated: set[str], rewrite: Callable[..., Any]
+) -> None:
+    forms = rewrite(source).forms
+    assert {name for name, form in forms.items() if form != "region"} == decorated
 
 
 def test_function_whose_defaults_are_looked_at_in_another_file(rewrite: Callable[..., Any]) -> None:
