@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Literal
 
 from dfannotate.facts import ClassFacts, FunctionFacts, ModuleFacts
+from dfannotate.rules.clocks import clock_of
 from dfannotate.rules.selection import call_cost
 from dfannotate.vocabulary import HAZARDOUS_NAMES
 
@@ -239,6 +240,8 @@ def why_none(function: FunctionFacts, module: ModuleFacts, around: Surroundings)
         return "continued-line"
     if not around.compiled.isdisjoint((function.qualname, function.owner.partition(".")[0])):
         return "compiled"
+    if clock_of(function, module):
+        return "simulated-clock"
     return _by_use(function, module)
 
 

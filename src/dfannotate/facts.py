@@ -79,6 +79,7 @@ _MOST_NESTED = 18
 
 _PLACEHOLDER_RAISES = frozenset({"NotImplementedError", "NotImplemented"})
 _SCRIPT = re.compile(r"(?i:torch\.jit\b|torchscript|jit\.script|\bscriptable)")
+_DOTTED = re.compile(r"[^\W\d]\w*(?:\.\w+)*")
 _TAKEN = re.compile(r"_?(?:dft|DFT|atexit)")
 
 
@@ -86,6 +87,8 @@ _TAKEN = re.compile(r"_?(?:dft|DFT|atexit)")
 class Parameter:
     name: str
     kind: Literal["positional", "keyword", "args", "kwargs"]
+    annotation: tuple[str, ...] = ()
+    """The names in its annotation, dotted, as they are written."""
 
 
 @dataclass(frozen=True)
@@ -1035,13 +1038,34 @@ def _names_bound_elsewhere(tree: ast.Module, imports: frozenset[ast.stmt]) -> fr
 
 
 def _parameters(arguments: ast.arguments) -> tuple[Parameter, ...]:
-    result = [Parameter(a.arg, "positional") for a in (*arguments.posonlyargs, *arguments.args)]
+    positional = (*arguments.posonlyargs, *arguments.args)
+    result = [Parameter(a.arg, "positional", _names_in(a.annotation)) for a in positional]
     if arguments.vararg:
         result.append(Parameter(arguments.vararg.arg, "args"))
-    result += [Parameter(a.arg, "keyword") for a in arguments.kwonlyargs]
+    result += [Parameter(a.arg, "keyword", _names_in(a.annotation)) for a in arguments.kwonlyargs]
     if arguments.kwarg:
         result.append(Parameter(arguments.kwarg.arg, "kwargs"))
     return tuple(result)
+
+
+def _names_in(annotation: ast.expr | None) -> tuple[str, ...]:
+    """The dotted names in an annotation, also in one that is a string."""
+    if annotation is None:
+        return ()
+    if isinstance(annotation, ast.Name):
+        return (annotation.id,)
+    found: list[str] = []
+    stack: list[ast.AST] = [annotation]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            found.append(dotted(node))
+        elif isinstance(node, ast.Constant):
+            if isinstance(node.value, str):
+                found += _DOTTED.findall(node.value)
+        else:
+            stack.extend(ast.iter_child_nodes(node))
+    return tuple(found)
 
 
 def _mpi_meaning(names: tuple[str, ...], is_assignment: bool) -> Literal["init", "finalize", "world", ""]:
