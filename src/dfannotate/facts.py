@@ -15,6 +15,7 @@ from typing import Literal
 
 from dfannotate import vocabulary
 from dfannotate.calls import CONTEXT_MAKERS, Calls, WorkerCall
+from dfannotate.names import UNNAMED, dotted, is_main_guard, resolve
 from dfannotate.source import Source
 
 Scope = Literal["module", "class", "function"]
@@ -52,8 +53,6 @@ INSPECTING_PACKAGES = frozenset(
 )
 """Packages whose calls are remembered with the plain names they are given: they compile or inspect functions."""
 
-UNNAMED = "?"
-"""Stands for a callee, decorator or base that is no name."""
 
 OUTLIVING = frozenset({"threading", "_thread", "concurrent", "atexit"})
 """Packages by which work goes on after the last statement of a program: threads, pools, exit handlers."""
@@ -271,40 +270,9 @@ class ModuleFacts:
         return dict(self.imports)
 
 
-def resolve(name: str, imports: dict[str, str]) -> str:
-    """A dotted name with its first part replaced by what the imports say it is."""
-    head, dot, rest = name.partition(".")
-    target = imports.get(head)
-    return name if target is None else target + dot + rest
-
-
 def find_facts(source: Source, generation: vocabulary.Generation = vocabulary.CURRENT) -> ModuleFacts:
     """The facts of a parsed file, for a tracer of ``generation``: what imports from that knows the tracer already."""
     return _Walk(source, generation).run()
-
-
-def dotted(node: ast.expr) -> str:
-    """``a.b.c`` for names and attributes; ``.c`` where the object is no plain name; ``""`` for anything else."""
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    if isinstance(node, ast.Name):
-        parts.append(node.id)
-        return ".".join(reversed(parts))
-    return "." + parts[0] if parts else ""
-
-
-def is_main_guard(test: ast.expr) -> bool:
-    """Whether a condition holds only in the program's main module: the comparison itself, or an ``and`` with it."""
-    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
-        return any(is_main_guard(value) for value in test.values)
-    if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq)):
-        return False
-    sides = (test.left, test.comparators[0])
-    names = [side.id for side in sides if isinstance(side, ast.Name)]
-    values = [side.value for side in sides if isinstance(side, ast.Constant)]
-    return names == ["__name__"] and values == ["__main__"]
 
 
 def first_line(node: ast.stmt, lines: Sequence[str]) -> int:
