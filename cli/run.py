@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import gc
 import os
-import pickle
 import signal
 import sys
-import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -151,6 +149,8 @@ def _serve(connection: Connection[Any, Any], strangers: Sequence[Connection[Any,
 
 
 def _pickled(results: list[Any]) -> bytes:
+    import pickle
+
     try:
         return pickle.dumps(results, pickle.HIGHEST_PROTOCOL)
     except Exception as error:
@@ -165,6 +165,8 @@ def _guarded(function: Callable[..., Result], call: tuple[object, ...]) -> Resul
 
 
 def _report(error: Exception) -> str:
+    import traceback
+
     place = traceback.extract_tb(error.__traceback__)[-1]
     text = " ".join(str(error).split())
     return (

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 from dfannotate.calls import LOCAL, STAR, SUPER
 from dfannotate.codemods import Context
-from dfannotate.facts import LISTERS, ClassFacts, FunctionFacts, ModuleFacts, resolve
+from dfannotate.facts import LISTERS, ClassFacts, FunctionFacts, ModuleFacts
+from dfannotate.names import resolve
 from dfannotate.rules.loaders import MAKERS, Maker
 from dfannotate.rules.safety import Surroundings, base_is_harmless, is_compiler, makes_graph, own_hazard
 

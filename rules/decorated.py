@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from dfannotate import vocabulary
 from dfannotate.edits import Splice
-from dfannotate.facts import UNNAMED, dotted, resolve
+from dfannotate.names import UNNAMED, dotted, resolve
 from dfannotate.rules import Fix, Module
 from dfannotate.rules.repairs import stands_alone
 from dfannotate.usage import Decoration, Function

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import ClassVar
 
-from dfannotate.facts import dotted
+from dfannotate.names import dotted
 from dfannotate.rules import Case, Finding, Fix, Module, Rule
 from dfannotate.rules.decorated import name_of, of_functions, spelled
 from dfannotate.rules.repairs import without_decorator

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import ClassVar
 
-from dfannotate.facts import dotted
+from dfannotate.names import dotted
 from dfannotate.rules import Case, Finding, Module, Rule
 from dfannotate.rules.lifecycles import initializes
 from dfannotate.usage import CallUse

@@ -8,14 +8,8 @@ from typing import ClassVar
 
 from dfannotate import vocabulary
 from dfannotate.rules import Case, Finding, Module, Rule
+from dfannotate.rules.clocks import HINTS, is_clock, sets_up
 from dfannotate.rules.values import Values
-
-_PARAMETERS = frozenset(
-    {"sim_clock", "sim_now", "sim_time", "simulated_clock", "simulated_time", "simulation_clock", "simulation_time"}
-    | {"virtual_clock", "virtual_time"}
-)
-_CLASSES = frozenset({"simpy.Environment", "simpy.core.Environment"})
-_HINTS = ("sim", "virtual_")
 
 
 class WallClockForSimulated(Rule):
@@ -29,20 +23,23 @@ class WallClockForSimulated(Rule):
     CODE: ClassVar[str] = "DFT506"
     NAME: ClassVar[str] = "wall-clock-for-simulated"
     MESSAGE: ClassVar[str] = (
-        "`{function}` runs on the simulated clock `{parameter}`, but is timed by the real one; log it as a manual event"
+        "`{function}` runs on the simulated clock `{parameter}`, but is timed by the real one: log it with"
+        " `dfannotate event`"
     )
 
     def check(self, module: Module) -> Iterator[Finding]:
-        if not any(hint in module.text for hint in _HINTS):
+        if not any(hint in module.text for hint in HINTS):
             return
         values = Values(module)
         for decoration in module.usage.decorations:
             function = decoration.function
             if not decoration.method or isinstance(function, ast.ClassDef) or decoration.method == vocabulary.LOG_INIT:
                 continue
+            if sets_up(function.name):
+                continue
             given = function.args
             for parameter in (*given.posonlyargs, *given.args, *given.kwonlyargs):
-                if parameter.arg in _PARAMETERS or _is_clock(values, parameter.annotation, module.tree):
+                if is_clock(parameter.arg, _classes(values, parameter.annotation, module.tree)):
                     yield self.finding(module, decoration.node, function=function.name, parameter=parameter.arg)
                     break
 
@@ -67,6 +64,11 @@ class WallClockForSimulated(Rule):
             "    def __init__(self, env: simpy.Environment): ...\n",
         ),
         Case(
+            "start-of-a-part-of-it-by-another-decorator",
+            "from dftracer.python import dft_fn\nx = dft_fn('sim')\n\nclass Node:\n    @x.log_static\n"
+            "    def __init__(self, sim_time, **rest): ...\n",
+        ),
+        Case(
             "other-decorator", "import simpy\nimport dftracer\n@cached\ndef f(env: simpy.Environment, sim_time): ...\n"
         ),
     )
@@ -88,14 +90,14 @@ class WallClockForSimulated(Rule):
     )
 
 
-def _is_clock(values: Values, annotation: ast.expr | None, tree: ast.Module) -> bool:
-    """Whether an annotation names the class, perhaps among others (``Environment | None``)."""
+def _classes(values: Values, annotation: ast.expr | None, tree: ast.Module) -> list[str]:
+    """The classes that an annotation names (``Environment | None``), as the imports say what they are."""
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
         try:
             annotation = ast.parse(annotation.value, mode="eval").body
         except SyntaxError:
-            return False
+            return []
     if annotation is None:
-        return False
+        return []
     names = (node for node in ast.walk(annotation) if isinstance(node, (ast.Name, ast.Attribute)))
-    return any(values.dotted(node, (tree,)) in _CLASSES for node in names)
+    return [values.dotted(node, (tree,)) for node in names]

@@ -8,7 +8,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from dfannotate.facts import dotted
+from dfannotate.names import dotted
 from dfannotate.rules import Module
 from dfannotate.rules.decorated import name_of
 from dfannotate.rules.safety import PROPERTIES

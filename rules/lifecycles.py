@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dfannotate import vocabulary
 from dfannotate.edits import Splice
-from dfannotate.facts import dotted, is_main_guard
+from dfannotate.names import dotted, is_main_guard
 from dfannotate.rules import Fix, Module
 from dfannotate.usage import CallUse, Function, Use, is_tracer_module
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from dfannotate import vocabulary
 from dfannotate.edits import Edit, Indent, Rewrite, Splice
-from dfannotate.facts import FunctionFacts
 from dfannotate.rules import Fix, Module
-from dfannotate.shapes import region_line
 from dfannotate.usage import Decoration
+
+if TYPE_CHECKING:
+    from dfannotate.facts import FunctionFacts
 
 
 def replace(module: Module, node: ast.AST, text: str) -> Rewrite:
@@ -88,6 +90,8 @@ def into_region(module: Module, decoration: Decoration) -> Fix | None:
     """The decorator becomes a region around the body, with the category and the name of the event that it had.
 
     None where the body cannot move, or the category cannot be told."""
+    from dfannotate.shapes import region_line
+
     function = function_facts(module, decoration.function)
     category = category_of(module, decoration)
     gone = without_decorator(module, decoration)

@@ -11,11 +11,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from dfannotate.facts import ClassFacts, FunctionFacts, ModuleFacts
+from dfannotate.rules.clocks import clock_of
 from dfannotate.rules.selection import call_cost
 from dfannotate.vocabulary import HAZARDOUS_NAMES
+
+if TYPE_CHECKING:
+    from dfannotate.facts import ClassFacts, FunctionFacts, ModuleFacts
 
 Form = Literal["plain", "init", "static", "region", "none"]
 """The decorator, the one of ``__init__``, the one that looks at no argument; a region in the body; nothing."""
@@ -245,6 +248,8 @@ def why_none(function: FunctionFacts, module: ModuleFacts, around: Surroundings)
     outer = function.qualname.rpartition(".<locals>.")[0]
     if outer and any(why_none(f, module, around) == "compiled" for f in _about(module).by_qualname.get(outer, ())):
         return "compiled"
+    if clock_of(function, module):
+        return "simulated-clock"
     return _by_use(function, module)
 
 

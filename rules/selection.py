@@ -11,9 +11,10 @@ import itertools
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from dfannotate.facts import FunctionFacts, ModuleFacts
+if TYPE_CHECKING:
+    from dfannotate.facts import FunctionFacts, ModuleFacts
 
 Cost = Literal["io", "work", "cheap"]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from dfannotate import vocabulary
 from dfannotate.calls import WorkerCall
-from dfannotate.facts import dotted
+from dfannotate.names import dotted
 from dfannotate.rules import Module
 from dfannotate.rules.lifecycles import INITIALIZES, called_names, functions, initializes, walk
 from dfannotate.rules.loaders import MAKERS, Maker

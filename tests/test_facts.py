@@ -8,7 +8,8 @@ from textwrap import dedent
 
 import pytest
 
-from dfannotate.facts import DEEP, FunctionFacts, ModuleFacts, dotted, find_facts, is_main_guard, resolve
+from dfannotate.facts import DEEP, FunctionFacts, ModuleFacts, find_facts
+from dfannotate.names import dotted, is_main_guard, resolve
 from dfannotate.source import read_source
 
 

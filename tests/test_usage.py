@@ -22,10 +22,10 @@ def role_of(text: str, modules: Mapping[str, Mapping[str, str]] | None = None) -
     usage = usage_of(text, modules)
     body: list[ast.stmt] = usage.tree.body
     ancestors: list[ast.AST] = [usage.tree]
-    while not isinstance(body[-1], ast.Expr):
-        ancestors.append(body[-1])
-        body = body[-1].body  # type: ignore[attr-defined]
-    return usage.role_of(body[-1].value, ancestors)
+    while not isinstance(last := body[-1], ast.Expr):
+        ancestors.append(last)
+        body = last.body  # type: ignore[attr-defined]
+    return usage.role_of(last.value, ancestors)
 
 
 LOGGER = "from dftracer.python import dftracer\n"

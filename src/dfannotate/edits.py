@@ -14,15 +14,15 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
 from dfannotate.manifest import Undo
-from dfannotate.shapes import Names, strip
 from dfannotate.source import Source, parse_text, split_lines
 
 if TYPE_CHECKING:
     import libcst as cst
+
+    from dfannotate.shapes import Names
 
     Change = Callable[[cst.CSTNode], cst.CSTNode]
 
@@ -141,6 +141,8 @@ def rewrite_checked(source: Source, edits: Sequence[Edit], names: Names) -> Edit
     annotations of the changed lines equals the old one's ``ast.dump``.
 
     Raises ``EditError`` where it does not hold."""
+    from dfannotate.shapes import strip
+
     stretches = _sorted_stretches(source, edits)
     hunks = tuple(_hunks(source, stretches))
     text = "".join(_assemble(source.lines, hunks))
@@ -202,6 +204,8 @@ def new_places(hunks: Sequence[Hunk]) -> list[tuple[int, int]]:
 
 def unified_diff(path: str, old: Sequence[str], new: Sequence[str], hunks: Sequence[Hunk]) -> Iterable[str]:
     """A unified diff from hunks that are known, so that no lines need to be compared. Lines come with newlines."""
+    from difflib import SequenceMatcher
+
     matcher = SequenceMatcher(None, "", "")
     opcodes: list[tuple[str, int, int, int, int]] = []
     a = b = 0

@@ -233,3 +233,29 @@ def test_caller_of_what_looks_at_frames(call: str, packages: tuple[str, ...], re
 def test_use_elsewhere_in_the_module(line: str, reason: str | None) -> None:
     imports = "import signal, inspect, dis, torch, numba"
     assert verdicts(f"{imports}\ndef f(x): pass\n{line}\n") == {"f": reason}
+
+
+CLOCKS = {
+    "by-name": "def f(size, sim_time): pass",
+    "by-class": "import simpy\ndef f(env: simpy.Environment): pass",
+    "by-class-under-another-name": "from simpy.core import Environment as Env\ndef f(*, env: Env | None = None): pass",
+    "by-class-in-a-string": "import simpy as s\ndef f(env: 'list[s.Environment]'): pass",
+    "asynchronous": "async def f(virtual_clock): pass",
+}
+REAL = {
+    "another-environment": "from jinja2 import Environment\ndef f(env: Environment): pass",
+    "another-class-of-the-library": "import simpy\ndef f(store: simpy.Store, env): pass",
+    "annotated-return": "import simpy\ndef f(until) -> simpy.Environment: pass",
+    "any-number-of-values": "def f(*sim_time, **virtual_time): pass",
+    "part-of-the-simulation-that-is-made": "import simpy\ndef __init__(self, env: simpy.Environment): pass",
+}
+
+
+@pytest.mark.parametrize("case", CLOCKS)
+def test_function_on_a_simulated_clock_is_left_alone(case: str) -> None:
+    assert verdicts(CLOCKS[case]) == {"f": "simulated-clock"}
+
+
+@pytest.mark.parametrize("case", REAL)
+def test_function_on_the_real_clock_is_not(case: str) -> None:
+    assert "simulated-clock" not in verdicts(REAL[case]).values()
