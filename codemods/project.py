@@ -342,8 +342,7 @@ class Project:
                 if name in pending and depths.get(attribute, 0) < depths[name]:
                     depths[attribute] = depths[name]
                     fresh.add(attribute)
-            renamed = [pair for summary in self.files.values() for pair in summary.facts.renamed]
-        pending = {name for name in fresh if depths[name] > 1}
+            pending = {name for name in fresh if depths[name] > 1}
         return frozenset(name for name, depth in depths.items() if depth > 1)
 
     # --- entry points -----------------------------------------------------------------------------------------------
