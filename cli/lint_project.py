@@ -22,6 +22,7 @@ Asked = Sequence[tuple[str, "str | None"]]
 if TYPE_CHECKING:
     from dfannotate.codemods import Context
     from dfannotate.facts import ModuleFacts
+    from dfannotate.rules.loaders import Maker
     from dfannotate.rules.safety import Surroundings
 
 Table = Mapping[str, Mapping[str, str]]
@@ -108,6 +109,9 @@ class LintProject:
 
             return Surroundings()
         return self.context(find_facts(source)).around
+
+    def makers(self, facts: ModuleFacts) -> Mapping[str, Maker]:
+        return self.context(facts).makers
 
     def context(self, facts: ModuleFacts) -> Context:
         """What the codemods plan by: the file itself, and the modules that it leads to."""
