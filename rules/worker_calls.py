@@ -7,15 +7,19 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from dfannotate import vocabulary
-from dfannotate.calls import LOCAL, STAR, SUPER, WorkerCall
+from dfannotate.calls import LOCAL, SUPER, WorkerCall
 from dfannotate.names import dotted
 from dfannotate.rules import Module
 from dfannotate.rules.lifecycles import INITIALIZES, called_names, functions, initializes, walk
 from dfannotate.rules.loaders import MAKERS, Maker
 from dfannotate.usage import Function
 from dfannotate.worker_shapes import worker_lines
+
+if TYPE_CHECKING:
+    from dfannotate.facts import ModuleFacts
 
 _WORDS = tuple(sorted({name.rpartition(".")[2] for name in MAKERS}))
 _NAMED = re.compile(rf"(?<!\w)(?:{'|'.join(_WORDS)})(?!\w)")
@@ -51,7 +55,7 @@ def made_in(module: Module) -> Iterator[Made]:
     if not calls:
         return
     makers: Mapping[str, Maker] = MAKERS
-    if any(name not in MAKERS and _may_be_ours(name) for call in calls.values() for name in call.callees):
+    if any(_may_be_ours(name, module.facts) for call in calls.values() for name in call.callees):
         makers = {**MAKERS, **module.project.makers(module.facts)}
     for node, ancestors in _calls(module.tree):
         line, column, end_line, end = module.position(node.func)
@@ -65,9 +69,14 @@ def made_in(module: Module) -> Iterator[Made]:
             yield Made(call, node, maker, _given(node, maker), not unpacks, ancestors)
 
 
-def _may_be_ours(name: str) -> bool:
-    """Whether a callee may be a class of the project, or what a class of the project is made from."""
-    return name.startswith((LOCAL, SUPER, STAR, ".")) or name.partition(".")[0] not in _OF_OTHERS
+def _may_be_ours(name: str, facts: ModuleFacts) -> bool:
+    """Whether a callee may be a class of the project that is made from another."""
+    if name in MAKERS:
+        return False
+    if name.startswith((LOCAL, SUPER)):
+        qualname = name.partition(":")[2].removesuffix(".__init__")
+        return any(klass.qualname == qualname and klass.bases not in ((), ("object",)) for klass in facts.classes)
+    return name.removesuffix(".__init__").rpartition(".")[2][:1].isupper() and name.partition(".")[0] not in _OF_OTHERS
 
 
 _OF_OTHERS = sys.stdlib_module_names | {name.partition(".")[0] for name in MAKERS}
