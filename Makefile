@@ -7,7 +7,7 @@
 #   make bench    every benchmark, each beside what it is measured against
 #   make targets  what is written for each generation of the tracer, run with the releases themselves: minutes
 #   make workers  every kind of worker process under every start method, traced for real: many minutes
-#   make laws     apply and revert over the standard library and torch, thousands of files: minutes
+#   make laws     apply, revert and lint over the standard library and torch, thousands of files: minutes
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -54,6 +54,7 @@ workers: $(VENV)/.test
 
 laws: $(VENV)/.test
 	$(BIN)/python tests/laws.py
+	$(BIN)/python -m tests.lint_laws
 
 clean:
 	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

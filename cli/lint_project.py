@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,9 @@ Asked = Sequence[tuple[str, "str | None"]]
 
 if TYPE_CHECKING:
     from dfannotate.codemods import Context
+    from dfannotate.codemods.project import FileSummary, Project
     from dfannotate.facts import ModuleFacts
+    from dfannotate.rules.loaders import Maker
     from dfannotate.rules.safety import Surroundings
 
 Table = Mapping[str, Mapping[str, str]]
@@ -87,6 +89,7 @@ class LintProject:
         self._full: dict[str, Mapping[str, str]] = dict(table)
         self._taken: dict[tuple[str, frozenset[str]], bool] = {}
         self._contexts: dict[str, Context] = {}
+        self._indexes: dict[str, Project] = {}
 
     def is_called(self, shown: str, path: str, data: bytes) -> None:
         """From now on, rules call the file at ``path`` so."""
@@ -109,20 +112,42 @@ class LintProject:
             return Surroundings()
         return self.context(find_facts(source)).around
 
+    def makers(self, facts: ModuleFacts) -> Mapping[str, Maker]:
+        return self._index_of(facts).makers(facts.path)
+
     def context(self, facts: ModuleFacts) -> Context:
         """What the codemods plan by: the file itself, and the modules that it leads to."""
         if facts.sha256 not in self._contexts:
             from dfannotate.cli.apply import module_category
-            from dfannotate.cli.locate import Locator, module_name
-            from dfannotate.cli.scripts import console_scripts
+
+            path = Path(self._absolute.get(facts.path, facts.path))
+            is_entry = path.name == "__main__.py"
+            index = self._index_of(facts)
+            self._contexts[facts.sha256] = index.context(facts.path, module_category(path), is_entry=is_entry)
+        return self._contexts[facts.sha256]
+
+    def _index_of(self, facts: ModuleFacts) -> Project:
+        """A file and, as far as is asked for them, the modules that it leads to. Those are found once a run."""
+        if facts.sha256 not in self._indexes:
+            from dfannotate.cli.locate import module_name
             from dfannotate.codemods.project import Project, summarize
 
             path = Path(self._absolute.get(facts.path, facts.path))
             summary = summarize(facts.path, module_name(path), facts)
-            project = Project([summary], console_scripts(self.root), Locator(self.root))
-            is_entry = path.name == "__main__.py"
-            self._contexts[facts.sha256] = project.context(facts.path, module_category(path), is_entry=is_entry)
-        return self._contexts[facts.sha256]
+            self._indexes[facts.sha256] = Project([summary], self._console_scripts, self._locate)
+        return self._indexes[facts.sha256]
+
+    @cached_property
+    def _locate(self) -> Callable[[str], FileSummary | None]:
+        from dfannotate.cli.locate import Locator
+
+        return cache(Locator(self.root))
+
+    @cached_property
+    def _console_scripts(self) -> tuple[str, ...]:
+        from dfannotate.cli.scripts import console_scripts
+
+        return tuple(console_scripts(self.root))
 
     # --- what a run asks --------------------------------------------------------------------------------------------
 

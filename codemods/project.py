@@ -123,7 +123,7 @@ class Project:
             self._is_listed(summary),
             self.outlives,
             every_function,
-            makers=self._makers(summary),
+            makers=self.makers(path),
             process_classes=self._process_classes(summary),
         )
 
@@ -363,8 +363,9 @@ class Project:
 
     # --- worker processes -------------------------------------------------------------------------------------------
 
-    def _makers(self, summary: FileSummary) -> dict[str, Maker]:
-        """What of the file's calls makes worker processes, by the name that the facts give it."""
+    def makers(self, path: str) -> dict[str, Maker]:
+        """What of a file's calls makes worker processes, by the name that the facts give it."""
+        summary = self.files[path]
         names = {name for call in summary.facts.worker_calls for name in call.callees}
         found = {name: self._maker(summary, name) for name in names}
         return {name: maker for name, maker in found.items() if maker is not None}

@@ -23,6 +23,7 @@ from dfannotate.source import Source, split_lines
 if TYPE_CHECKING:
     from dfannotate.edits import Edit
     from dfannotate.facts import ModuleFacts
+    from dfannotate.rules.loaders import Maker
     from dfannotate.rules.safety import Surroundings
     from dfannotate.shapes import Names
     from dfannotate.usage import Usage
@@ -99,6 +100,11 @@ class Project(Protocol):
         """What the project says about the classes and calls of a file, as ``apply`` asks for it."""
         ...
 
+    def makers(self, facts: ModuleFacts) -> Mapping[str, Maker]:
+        """What a file calls to make worker processes, classes of the project included, by the name in
+        ``ModuleFacts.worker_calls``. Costs more than the facts."""
+        ...
+
 
 class NoProject:
     """A file on its own."""
@@ -112,6 +118,9 @@ class NoProject:
         from dfannotate.rules.safety import Surroundings
 
         return Surroundings()
+
+    def makers(self, facts: ModuleFacts) -> Mapping[str, Maker]:
+        return {}
 
 
 class Module:

@@ -13,7 +13,8 @@ _PARAMETERS = frozenset(
     | {"virtual_clock", "virtual_time"}
 )
 _CLASSES = frozenset({"simpy.Environment", "simpy.core.Environment"})
-_PACKAGES = frozenset(name.partition(".")[0] for name in _CLASSES)
+PACKAGES = frozenset(name.partition(".")[0] for name in _CLASSES)
+"""One of these is named in every file whose annotations can tell a clock."""
 
 HINTS = ("sim", "virtual_")
 """One of these stands in every file that has such a function."""
@@ -44,7 +45,7 @@ def clock_of(function: FunctionFacts, module: ModuleFacts) -> str:
 def _resolved(names: Iterable[str], module: ModuleFacts) -> list[str]:
     global _latest
     if _latest is None or _latest[0] is not module:
-        of_simulations = {local: name for local, name in module.imports if name.partition(".")[0] in _PACKAGES}
+        of_simulations = {local: name for local, name in module.imports if name.partition(".")[0] in PACKAGES}
         _latest = (module, of_simulations)
     known = _latest[1]
     if not known:

@@ -11,8 +11,8 @@ from dfannotate.rules.worker_calls import argument, made_in, uses_tracer, worker
 
 _HEAD = "from torch.utils.data import DataLoader\n"
 _TRACED = {"train.py": "from dftracer.python import dftracer\n"}
-_WORKERS = 5
-"""Where the number of workers stands among the arguments."""
+_BEFORE = 5
+"""How many arguments before ``worker_init_fn`` the number of workers stands."""
 
 
 class LoaderWithoutWorkerInit(Rule):
@@ -35,7 +35,8 @@ class LoaderWithoutWorkerInit(Rule):
         for made in made_in(module):
             if made.maker.kind != "dataloader" or not made.is_plain or made.given is not None:
                 continue
-            workers = argument(made.node, "num_workers", _WORKERS if made.maker.position else None)
+            position = made.maker.position
+            workers = argument(made.node, "num_workers", position - _BEFORE if position else None)
             if workers is not None and not (isinstance(workers, ast.Constant) and not workers.value):
                 fix = Fix(requests=(Request("workers", made.call.line),))
                 yield self.finding_at(module.path, made.place, fix)
@@ -51,6 +52,13 @@ class LoaderWithoutWorkerInit(Rule):
         Case("unpacked", _HEAD + "d = DataLoader(x, num_workers=2, **more)\n", files=_TRACED, path="a.py"),
         Case(
             "own-loader", "from app import DataLoader\nd = DataLoader(x, num_workers=2)\n", files=_TRACED, path="a.py"
+        ),
+        Case(
+            "own-loader-that-sees-to-it",
+            _HEAD + "class Loader(DataLoader):\n    def __init__(self, *given, **more):\n"
+            "        super().__init__(*given, worker_init_fn=begin, **more)\n\nd = Loader(x, num_workers=2)\n",
+            files=_TRACED,
+            path="a.py",
         ),
         Case("untraced-project", _HEAD + "d = DataLoader(x, num_workers=2)\n"),
         Case(
@@ -81,5 +89,19 @@ class LoaderWithoutWorkerInit(Rule):
             + worker_text()
             + "\n\ndef load(x):\n"
             + "    return data.DataLoader(x, 2, False, None, None, 4, worker_init_fn=_dft_worker())\n",
+        ),
+        Case(
+            "loader-of-the-project",
+            _HEAD + "from loaders import Batches\n\n\nclass Pairs(DataLoader):\n    pass\n\n\n"
+            "def load(x):\n    return Pairs(x, 2, num_workers=4), Batches(x, num_workers=4)\n",
+            ((10, 12), (10, 40)),
+            _HEAD
+            + "from loaders import Batches\nfrom dftracer.python import dftracer, DFTRACER_ENABLE\n\n\n"
+            + worker_text()
+            + "\n\nclass Pairs(DataLoader):\n    pass\n\n\ndef load(x):\n"
+            + "    return Pairs(x, 2, num_workers=4, worker_init_fn=_dft_worker()), "
+            + "Batches(x, num_workers=4, worker_init_fn=_dft_worker())\n",
+            files={**_TRACED, "loaders.py": _HEAD + "class Batches(DataLoader):\n    pass\n"},
+            path="a.py",
         ),
     )

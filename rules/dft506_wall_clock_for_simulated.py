@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from dfannotate import vocabulary
 from dfannotate.rules import Case, Finding, Module, Rule
-from dfannotate.rules.clocks import HINTS, is_clock, sets_up
+from dfannotate.rules.clocks import HINTS, PACKAGES, is_clock, sets_up
 from dfannotate.rules.values import Values
 
 
@@ -30,7 +30,7 @@ class WallClockForSimulated(Rule):
     def check(self, module: Module) -> Iterator[Finding]:
         if not any(hint in module.text for hint in HINTS):
             return
-        values = Values(module)
+        values = Values(module) if any(package in module.text for package in PACKAGES) else None
         for decoration in module.usage.decorations:
             function = decoration.function
             if not decoration.method or isinstance(function, ast.ClassDef) or decoration.method == vocabulary.LOG_INIT:
@@ -39,7 +39,7 @@ class WallClockForSimulated(Rule):
                 continue
             given = function.args
             for parameter in (*given.posonlyargs, *given.args, *given.kwonlyargs):
-                if is_clock(parameter.arg, _classes(values, parameter.annotation, module.tree)):
+                if is_clock(parameter.arg, _classes(values, parameter.annotation, module.tree) if values else ()):
                     yield self.finding(module, decoration.node, function=function.name, parameter=parameter.arg)
                     break
 

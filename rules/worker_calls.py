@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from dfannotate import vocabulary
-from dfannotate.calls import WorkerCall
+from dfannotate.calls import LOCAL, SUPER, WorkerCall
 from dfannotate.names import dotted
 from dfannotate.rules import Module
 from dfannotate.rules.lifecycles import INITIALIZES, called_names, functions, initializes, walk
 from dfannotate.rules.loaders import MAKERS, Maker
 from dfannotate.usage import Function
 from dfannotate.worker_shapes import worker_lines
+
+if TYPE_CHECKING:
+    from dfannotate.facts import ModuleFacts
 
 _WORDS = tuple(sorted({name.rpartition(".")[2] for name in MAKERS}))
 _NAMED = re.compile(rf"(?<!\w)(?:{'|'.join(_WORDS)})(?!\w)")
@@ -41,23 +46,40 @@ class Made:
 
 
 def made_in(module: Module) -> Iterator[Made]:
-    """The calls that surely make workers: of what is known to, by its own name."""
-    # What is called by its own name is named, in an import or in the call: facts cost more than parsing.
+    """The calls that surely make workers: of what is known to, or of a class of the project that is one of those, as
+    ``apply`` finds it."""
+    # One of the known is named in the file, if only as the base of a class: facts cost more than parsing.
     if not any(word in module.text for word in _WORDS) or not _NAMED.search(module.text):
         return
     calls = {(call.callee.start, call.callee.end): call for call in module.facts.worker_calls}
     if not calls:
         return
+    makers: Mapping[str, Maker] = MAKERS
+    if any(_may_be_ours(name, module.facts) for call in calls.values() for name in call.callees):
+        makers = {**MAKERS, **module.project.makers(module.facts)}
     for node, ancestors in _calls(module.tree):
         line, column, end_line, end = module.position(node.func)
         call = calls.get(((line, column), (end_line, end)))
         if call is None or call.partial:
             continue
-        makers = {MAKERS.get(name) for name in call.callees}
-        maker = makers.pop() if len(makers) == 1 else None
+        meant = {makers.get(name) for name in call.callees}
+        maker = meant.pop() if len(meant) == 1 else None
         if maker is not None:
             unpacks = any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords)
             yield Made(call, node, maker, _given(node, maker), not unpacks, ancestors)
+
+
+def _may_be_ours(name: str, facts: ModuleFacts) -> bool:
+    """Whether a callee may be a class of the project that is made from another."""
+    if name in MAKERS:
+        return False
+    if name.startswith((LOCAL, SUPER)):
+        qualname = name.partition(":")[2].removesuffix(".__init__")
+        return any(klass.qualname == qualname and klass.bases not in ((), ("object",)) for klass in facts.classes)
+    return name.removesuffix(".__init__").rpartition(".")[2][:1].isupper() and name.partition(".")[0] not in _OF_OTHERS
+
+
+_OF_OTHERS = sys.stdlib_module_names | {name.partition(".")[0] for name in MAKERS}
 
 
 def _calls(tree: ast.Module) -> Iterator[tuple[ast.Call, tuple[ast.AST, ...]]]:

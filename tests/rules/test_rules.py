@@ -19,6 +19,7 @@ from dfannotate.codemods.repair import Repaired, repair, repair_text
 from dfannotate.facts import ModuleFacts, find_facts
 from dfannotate.rules import CODE, Case, Finding, Module, Rule, TextFile, discover
 from dfannotate.rules.engine import MENTION, Checked, Exports, check, check_failure, check_text, release_of
+from dfannotate.rules.loaders import Maker
 from dfannotate.rules.safety import Surroundings
 from dfannotate.source import ParseFailure, Source, digest, read_source
 
@@ -48,6 +49,9 @@ class CaseProject:
 
     def surroundings(self, path: str) -> Surroundings:
         return self.context_of(path).around
+
+    def makers(self, facts: ModuleFacts) -> Mapping[str, Maker]:
+        return self.context(facts).makers
 
     def context_of(self, path: str) -> Context:
         category = posixpath.basename(path).removesuffix(".py")
