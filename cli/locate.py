@@ -46,7 +46,11 @@ class Locator:
         if self._project is None:
             from rope.base.project import Project as RopeProject
 
-            self._project = RopeProject(str(self._root), ropefolder="")
+            project = RopeProject(str(self._root), ropefolder="")
+            folders = project.get_source_folders()
+            # rope would walk the whole tree for them at every question; during one run they stay what they are.
+            project.get_source_folders = lambda: folders
+            self._project = project
         resource = self._project.find_module(module)
         if resource is None:
             return None

@@ -190,7 +190,7 @@ class Project:
     def _compiled(self) -> Mapping[str, frozenset[str]]:
         """Module -> the names of it that any module hands to a compiler (``allow_in_graph(rearrange)``)."""
         found: dict[str, set[str]] = {}
-        for summary in self.files.values():
+        for summary in list(self.files.values()):  # what is followed may come to be among them
             imports = summary.facts.import_map()
             for callee, name in summary.facts.handed_over:
                 if is_compiler(callee):

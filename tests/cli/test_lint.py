@@ -627,3 +627,23 @@ def test_the_page_of_the_rules_is_up_to_date(run_cli: RunCli) -> None:
 def test_bad_usage_of_rule(arguments: list[str], run_cli: RunCli) -> None:
     result = run_cli("rule", *arguments)
     assert (result.code, result.out) == (2, "")
+
+
+def test_classes_of_the_project_are_followed_wherever_they_lead(write_tree: WriteTree, run_cli: RunCli) -> None:
+    """The modules that a file leads to are read while the file is asked about, what it hands to a compiler too."""
+    root = write_tree(
+        {
+            "pyproject.toml": "",
+            "app/__init__.py": "",
+            "app/traced.py": "from dftracer.python import dftracer\n",
+            "app/kernels.py": "def scale(x):\n    return x\n",
+            "app/loaders.py": "from torch.utils.data import DataLoader\n\n\nclass Batches(DataLoader):\n    pass\n",
+            "app/train.py": "import torch\nfrom torch.utils.data import DataLoader\nfrom app import kernels, loaders\n"
+            "\nscale = torch.compile(kernels.scale)\nready = DataLoader([1])\n"
+            "later = loaders.Batches([1], num_workers=2)\n",
+        }
+    )
+    found = run_cli("lint", "--quiet", "--output-format", "concise", root / "app" / "train.py")
+    assert (found.code, found.err) == (1, "")
+    (line,) = found.out.splitlines()
+    assert ":7:9: DFT401 " in line
