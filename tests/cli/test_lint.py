@@ -600,6 +600,19 @@ def test_the_one_file_path_imports_nothing_heavy(here: WriteTree, tmp_path: Path
     assert "multiprocessing" not in loaded
 
 
+def test_a_file_without_fault_needs_nothing_of_what_mends_one(here: WriteTree, tmp_path: Path) -> None:
+    here({"a.py": "from dftracer.python import dft_fn\nx = dft_fn('a')\n\n\n@x.log\ndef f():\n    return open('g')\n"})
+    program = (
+        "import sys; from dfannotate.cli.main import main; print(main(['lint', '-q', 'a.py']));"
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == "0\n"
+    assert set(done.stderr.split()).isdisjoint(
+        {"dfannotate.facts", "dfannotate.shapes", "dfannotate.codemods", "difflib", "pickle", "traceback"}
+    )
+
+
 # --- the rules in words -----------------------------------------------------------------------------------------------
 
 
