@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 from collections.abc import Collection, Iterator
 from typing import ClassVar
 
@@ -195,5 +194,7 @@ def _of_logger(module: Module, node: ast.Attribute, base: str, use: Use) -> tupl
 
 
 def _close(name: str, known: Collection[str]) -> str:
+    import difflib
+
     found = difflib.get_close_matches(name, sorted(known), n=1, cutoff=_CLOSE)
     return f"is no name of the tracer; is `{found[0]}` meant?" if found else ""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import bisect
-import difflib
 import itertools
 import re
 from collections.abc import Iterator
@@ -68,6 +67,8 @@ def fault_of_name(setting: Setting, text: str) -> str:
         return ""
     if re.search(rf"\$\{{?{setting.name}\b", text):
         return ""
+    import difflib
+
     close = difflib.get_close_matches(short, known, n=1, cutoff=_CLOSE)
     return f"no release of the tracer reads it; is `{vocabulary.ENV_PREFIX}{close[0]}` meant?" if close else ""
 

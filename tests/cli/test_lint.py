@@ -600,6 +600,19 @@ def test_the_one_file_path_imports_nothing_heavy(here: WriteTree, tmp_path: Path
     assert "multiprocessing" not in loaded
 
 
+def test_a_file_without_fault_needs_nothing_of_what_mends_one(here: WriteTree, tmp_path: Path) -> None:
+    here({"a.py": "from dftracer.python import dft_fn\nx = dft_fn('a')\n\n\n@x.log\ndef f():\n    return open('g')\n"})
+    program = (
+        "import sys; from dfannotate.cli.main import main; print(main(['lint', '-q', 'a.py']));"
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == "0\n"
+    assert set(done.stderr.split()).isdisjoint(
+        {"dfannotate.facts", "dfannotate.shapes", "dfannotate.codemods", "difflib", "pickle", "traceback"}
+    )
+
+
 # --- the rules in words -----------------------------------------------------------------------------------------------
 
 
@@ -627,3 +640,23 @@ def test_the_page_of_the_rules_is_up_to_date(run_cli: RunCli) -> None:
 def test_bad_usage_of_rule(arguments: list[str], run_cli: RunCli) -> None:
     result = run_cli("rule", *arguments)
     assert (result.code, result.out) == (2, "")
+
+
+def test_classes_of_the_project_are_followed_wherever_they_lead(write_tree: WriteTree, run_cli: RunCli) -> None:
+    """The modules that a file leads to are read while the file is asked about, what it hands to a compiler too."""
+    root = write_tree(
+        {
+            "pyproject.toml": "",
+            "app/__init__.py": "",
+            "app/traced.py": "from dftracer.python import dftracer\n",
+            "app/kernels.py": "def scale(x):\n    return x\n",
+            "app/loaders.py": "from torch.utils.data import DataLoader\n\n\nclass Batches(DataLoader):\n    pass\n",
+            "app/train.py": "import torch\nfrom torch.utils.data import DataLoader\nfrom app import kernels, loaders\n"
+            "\nscale = torch.compile(kernels.scale)\nready = DataLoader([1])\n"
+            "later = loaders.Batches([1], num_workers=2)\n",
+        }
+    )
+    found = run_cli("lint", "--quiet", "--output-format", "concise", root / "app" / "train.py")
+    assert (found.code, found.err) == (1, "")
+    (line,) = found.out.splitlines()
+    assert ":7:9: DFT401 " in line
