@@ -22,6 +22,7 @@ from types import FrameType
 from dfannotate.analysis.audit import FOLDER as AUDIT_FOLDER
 from dfannotate.cli.audit import AuditError, Plan, find_manifest, make_plan, prepare
 from dfannotate.cli.environment import environment_problems
+from dfannotate.cli.show import printable
 from dfannotate.cli.state import TRACES_NAME, project_root, state_folder
 from dfannotate.manifest import ManifestError
 from dfannotate.vocabulary import (
@@ -31,6 +32,7 @@ from dfannotate.vocabulary import (
     ENV_ENABLE,
     ENV_LOG_FILE,
     ENV_METADATA,
+    GENERATIONS,
     INITIALIZE,
     INSTALL_HINT,
     MINIMUM_EVENTS,
@@ -60,8 +62,17 @@ def there(name):
         return importlib.util.find_spec(name) is not None
     except ImportError:
         return False
-print("{mark}", there("{module}"), there("{native}"))
+whole = any(there(name) for name in {whole})
+print("{mark}", whole or there("{module}"), whole or there("{native}"))
 """
+# In releases before 2.0 one module is both halves.
+_WHOLE = sorted(
+    {
+        generation.module
+        for generation in GENERATIONS
+        if generation.enabled == ENV_ENABLE and generation.module != MODULE
+    }
+)
 _FIND_MARK = "dfannotate-tracer:"
 
 
@@ -239,7 +250,7 @@ def interpreter_of(path: str) -> str | None:
 def find_tracer(interpreter: str) -> Tracer | None:
     """Ask ``interpreter``, in a process of its own, which halves of the tracer it finds; nothing is imported beyond
     the packages above them. ``None`` where it does not answer."""
-    program = _FIND_TRACER.format(mark=_FIND_MARK, module=MODULE, native=NATIVE_MODULE)
+    program = _FIND_TRACER.format(mark=_FIND_MARK, module=MODULE, native=NATIVE_MODULE, whole=_WHOLE)
     try:
         answer = subprocess.run(
             [interpreter, "-c", program], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60
@@ -401,4 +412,4 @@ def _not_startable(name: str, where: str, error: OSError) -> int:
 
 
 def _say(kind: str, message: str) -> None:
-    print(f"dfannotate run: {kind}: {message}", file=sys.stderr, flush=True)
+    print(f"dfannotate run: {kind}: {printable(message)}", file=sys.stderr, flush=True)

@@ -312,8 +312,9 @@ class TestWithoutTracer:
             (("python",), traced.Tracer(True, False)),
             (("dftracer",), traced.Tracer(False, True)),
             (("python", "dftracer"), traced.Tracer(True, True)),
+            (("logger",), traced.Tracer(True, True)),
         ],
-        ids=["neither", "python half", "native half", "both"],
+        ids=["neither", "python half", "native half", "both", "1.x, which has no halves"],
     )
     def test_halves_are_looked_for_in_the_commands_interpreter(
         self, halves: tuple[str, ...], found: traced.Tracer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
