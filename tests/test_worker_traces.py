@@ -24,7 +24,7 @@ from dfannotate.cli.main import main
 PROGRAMS = Path(__file__).parent.parent / "corpus" / "programs"
 WITHOUT_TORCH = Path(__file__).parent / "without_torch"
 EVERY = "EVERY_WORKER_COMBINATION"
-TIMEOUT = 150
+TIMEOUT = 600
 
 LOADERS = ("loaders_initializers", "feed.py", {"feed.seed", "feed.Numbers.read", "feed.Seeds.set"})
 CHILDREN = (
