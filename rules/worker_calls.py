@@ -70,15 +70,30 @@ def made_in(module: Module) -> Iterator[Made]:
 
 
 def _may_be_ours(name: str, facts: ModuleFacts) -> bool:
-    """Whether a callee may be a class of the project that is made from another."""
-    if name in MAKERS:
-        return False
-    if name.startswith((LOCAL, SUPER)):
-        qualname = name.partition(":")[2].removesuffix(".__init__")
-        return any(klass.qualname == qualname and klass.bases not in ((), ("object",)) for klass in facts.classes)
-    return name.removesuffix(".__init__").rpartition(".")[2][:1].isupper() and name.partition(".")[0] not in _OF_OTHERS
+    """Whether a callee may be a class of the project that is made from one of the known: by the classes of this file,
+    or by the name of one that another file has. To ask the project costs more than the facts."""
+    classes, aliases = {klass.qualname: klass for klass in facts.classes}, dict(facts.aliases)
+    pending, seen = [name], set[str]()
+    while pending:
+        one = pending.pop()
+        one = one.removeprefix(LOCAL).removeprefix(SUPER).removesuffix(".__init__")
+        if one in seen:
+            continue
+        seen.add(one)
+        if one in MAKERS:
+            if one != name:
+                return True
+        elif one in classes:
+            pending += classes[one].bases
+        elif one in aliases:
+            pending.append(aliases[one])
+        elif "." in one and _TELLING_CLASS.match(one.rpartition(".")[2]) and one.partition(".")[0] not in _OF_OTHERS:
+            return True
+    return False
 
 
+_TELLING_CLASS = re.compile(r"_?(?=[A-Z])\w*(?:Loader|Batch|Process|Pool|Executor|Worker)")
+"""How a class of loaders, processes or pools is called."""
 _OF_OTHERS = sys.stdlib_module_names | {name.partition(".")[0] for name in MAKERS}
 
 
