@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
-from abc import ABC, ABCMeta, abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,6 +25,7 @@ from dfannotate.analysis.overlap import overlap as overlap
 from dfannotate.analysis.patterns import matches, parse_pair
 from dfannotate.analysis.traces import TraceError, Traces
 from dfannotate.manifest import Manifest, load
+from dfannotate.members import classes_in
 
 if TYPE_CHECKING:
     from dfannotate.analysis.frame import Trace
@@ -95,11 +96,7 @@ def discover() -> tuple[Check, ...]:
     found: list[Check] = []
     for module_info in pkgutil.iter_modules(checks.__path__):
         module = importlib.import_module(f"{checks.__name__}.{module_info.name}")
-        found += [
-            value()
-            for value in vars(module).values()
-            if isinstance(value, ABCMeta) and issubclass(value, Check) and value.__module__ == module.__name__
-        ]
+        found += [member() for member in classes_in(module, Check)]
     return tuple(sorted(found, key=lambda check: (check.position, check.id)))
 
 

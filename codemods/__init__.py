@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from abc import ABC, ABCMeta, abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -18,6 +18,7 @@ from dfannotate import vocabulary
 from dfannotate.edits import Edit, Splice
 from dfannotate.facts import FunctionFacts, ModuleFacts, Statement
 from dfannotate.manifest import ManualEvent, SiteKind, Skip
+from dfannotate.members import classes_in
 from dfannotate.rules.loaders import Maker
 from dfannotate.rules.roles import Categories
 from dfannotate.rules.safety import Surroundings, Treatment, treat
@@ -249,10 +250,7 @@ def discover() -> tuple[Codemod, ...]:
     found: list[Codemod] = []
     for module in pkgutil.iter_modules(__path__):
         loaded = importlib.import_module(f"{__name__}.{module.name}")
-        for value in vars(loaded).values():
-            # Not ``type``: on Python 3.10 ``dict[str, str]`` passes for one.
-            if isinstance(value, ABCMeta) and issubclass(value, Codemod) and value.__module__ == loaded.__name__:
-                found.append(value())
+        found += [member() for member in classes_in(loaded, Codemod)]
     return tuple(sorted(found, key=lambda codemod: (getattr(codemod, "ORDER", 0), codemod.ID)))
 
 

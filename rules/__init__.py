@@ -11,13 +11,14 @@ import ast
 import importlib
 import pkgutil
 import re
-from abc import ABC, ABCMeta
+from abc import ABC
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from dfannotate import vocabulary
+from dfannotate.members import classes_in
 from dfannotate.source import Source, split_lines
 
 if TYPE_CHECKING:
@@ -251,9 +252,5 @@ def discover() -> tuple[Rule, ...]:
         if not _MODULE_NAME.fullmatch(info.name):
             continue
         module = importlib.import_module(f"{__name__}.{info.name}")
-        found += [
-            value()
-            for value in vars(module).values()
-            if isinstance(value, ABCMeta) and issubclass(value, Rule) and value.__module__ == module.__name__
-        ]
+        found += [member() for member in classes_in(module, Rule)]
     return tuple(sorted(found, key=lambda rule: rule.CODE))
