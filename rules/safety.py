@@ -269,6 +269,8 @@ def _why_region(function: FunctionFacts, module: ModuleFacts, around: Surroundin
         return "nested"
     if function.frame_depth or _calls_frame_function(function, around):
         return "frames"
+    if function.lets_go:  # a wrapper would hold on to its arguments
+        return "references"
     # Each level would take two of the frames that the interpreter allows.
     if function.is_recursive or any(call_cost(name, False) != "io" for name in function.namesakes):
         return "recursive"

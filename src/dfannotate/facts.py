@@ -153,6 +153,9 @@ class FunctionFacts:
     same class, maybe the file that ``read`` reads."""
     is_continued: bool
     """A backslash stands before ``def``, at the end of the line above."""
+    lets_go: bool
+    """Gives up one of its own parameters, so that the object can go, or to break a circle of an exception and the
+    frames of its traceback."""
 
     @property
     def first_parameter(self) -> str:
@@ -331,6 +334,7 @@ class _Context:
         "calls",
         "frames",
         "klass",
+        "let_go",
         "levels",
         "loop",
         "name",
@@ -370,6 +374,8 @@ class _Context:
         self.namesakes: list[str] = []
         self.levels: list[tuple[str, int]] = []
         """Calls that may be given a stack level, if they are what they look like, and what they would look at."""
+        self.let_go: set[str] = set()
+        """Names that are deleted, or set to None at the end of a ``try``."""
         self.statements = 0
         self.loop = self.withs = self.yields = self.recursive = False
         self.frames = self.backs = 0
@@ -529,6 +535,10 @@ class _Walk:
             self._rename(node)
         elif kind is ast.With or kind is ast.AsyncWith:
             context.withs = True
+        elif kind is ast.Delete:
+            context.let_go.update(target.id for target in node.targets if isinstance(target, ast.Name))
+        elif kind in _TRIES:
+            context.let_go.update(_names_set_to_none(node.finalbody))
         elif kind is ast.Global or kind is ast.Nonlocal:
             self._take(node.names)
             if kind is ast.Global:
@@ -722,6 +732,7 @@ class _Walk:
         body = node.body[1:] if is_docstring(node.body[0]) else node.body
         text = self.lines[node.lineno - 1]
         calls = tuple(Call(name, line) for name, line in sorted(context.calls, key=_line_of_call))
+        parameters = _parameters(node.args)
         return FunctionFacts(
             qualname=context.qualname,
             name=node.name,
@@ -737,7 +748,7 @@ class _Walk:
             is_generator=context.yields,
             body="stub" if _is_stub(body) else "code",
             decorators=tuple(self._decorator(decorator) for decorator in node.decorator_list),
-            parameters=_parameters(node.args),
+            parameters=parameters,
             calls=calls,
             statements=context.statements - (len(node.body) - len(body)),
             has_loop=context.loop,
@@ -747,6 +758,7 @@ class _Walk:
             is_recursive=context.recursive,
             namesakes=tuple(context.namesakes),
             is_continued=self._is_continued(node.lineno),
+            lets_go=bool(context.let_go) and not context.let_go.isdisjoint(p.name for p in parameters),
         )
 
     def _is_continued(self, line: int) -> bool:
@@ -977,10 +989,12 @@ _COPYING_METHODS = frozenset(
 """Methods that read or restore ``self.__dict__`` as a whole, and bring no new attribute in."""
 
 
+_TRIES: frozenset[type] = frozenset({ast.Try, getattr(ast, "TryStar", ast.Try)})  # the one from Python 3.11 on
 _STATEMENTS: frozenset[type] = frozenset(kind for kind in PARTS if issubclass(kind, ast.stmt))
 _TELLING_STATEMENTS: frozenset[type] = frozenset(
     {ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal}
-    | {ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Assign}
+    | {ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Assign, ast.Delete}
+    | _TRIES
 )
 _TELLING_ATTRIBUTES = vocabulary.HAZARDOUS_NAMES | LOOKED_AT | FRAME_ATTRIBUTES.keys() | {"f_back", "__dict__"}
 _TELLING_CALLS = _ATTRIBUTE_SETTERS | {
@@ -1010,6 +1024,12 @@ def _nesting(body: Iterable[ast.stmt]) -> int:
             weight = 2 if isinstance(node, ast.Try) else 1
             deepest = max(deepest, weight + _nesting(inner))
     return deepest
+
+
+def _names_set_to_none(body: Iterable[ast.stmt]) -> Iterator[str]:
+    for node in body:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is None:
+            yield from (target.id for target in node.targets if isinstance(target, ast.Name))
 
 
 def _line_of_call(call: tuple[str, int]) -> int:

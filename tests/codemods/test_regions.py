@@ -744,6 +744,91 @@ REWRITES: dict[str, tuple[str, str, list[str]]] = {
         """,
         ["me", "me", "caller", "one", "grand", "two", "three"],
     ),
+    "parameters-that-are-let-go": (
+        """
+        import gc, weakref
+        class Outcome:
+            def __init__(self, error):
+                self.error = error
+            def deleted(self):
+                try:
+                    raise self.error
+                finally:
+                    del self
+            def ended(self, other=1):
+                try:
+                    raise self.error
+                finally:
+                    other = self = None
+            def kept(self):
+                this = other = self.error
+                del this
+                try:
+                    return str(other)
+                finally:
+                    other = None
+        def alive(read):
+            outcome = Outcome(KeyError())
+            there = weakref.ref(outcome)
+            try:
+                read(outcome)
+            except KeyError:
+                pass
+            del outcome
+            return there() is not None
+        gc.disable()
+        print(alive(Outcome.deleted), alive(Outcome.ended), alive(Outcome.kept))
+        gc.enable()
+        """,
+        """
+        import gc, weakref
+        <import>
+
+        <instance>
+        class Outcome:
+            @_dft.log_init
+            def __init__(self, error):
+                self.error = error
+            def deleted(self):
+                with DFTracerFn("m", name="deleted"):
+                    try:
+                        raise self.error
+                    finally:
+                        del self
+            def ended(self, other=1):
+                with DFTracerFn("m", name="ended"):
+                    try:
+                        raise self.error
+                    finally:
+                        other = self = None
+            @_dft.log
+            def kept(self):
+                this = other = self.error
+                del this
+                try:
+                    return str(other)
+                finally:
+                    other = None
+        @_dft.log
+        def alive(read):
+            outcome = Outcome(KeyError())
+            there = weakref.ref(outcome)
+            try:
+                read(outcome)
+            except KeyError:
+                pass
+            del outcome
+            return there() is not None
+        gc.disable()
+        print(alive(Outcome.deleted), alive(Outcome.ended), alive(Outcome.kept))
+        gc.enable()
+        """,
+        [
+            *("Outcome.__init__", "deleted", "alive"),
+            *("Outcome.__init__", "ended", "alive"),
+            *("Outcome.__init__", "Outcome.kept", "alive"),
+        ],
+    ),
     "warnings-at-the-line-of-the-caller": (
         """
         import warnings
