@@ -375,7 +375,7 @@ class _Context:
         self.levels: list[tuple[str, int]] = []
         """Calls that may be given a stack level, if they are what they look like, and what they would look at."""
         self.let_go: set[str] = set()
-        """Names that are deleted, or set to None at the end of a ``try``."""
+        """Names that are deleted, or set to None at the end of a ``try``; the object of a method, wherever it is set."""
         self.statements = 0
         self.loop = self.withs = self.yields = self.recursive = False
         self.frames = self.backs = 0
@@ -533,12 +533,14 @@ class _Walk:
             return True
         if kind is ast.Assign:
             self._rename(node)
+            if node.value.__class__ is ast.Constant and context.self_name:
+                context.let_go.update(name for name in _names_let_go([node]) if name == context.self_name)
         elif kind is ast.With or kind is ast.AsyncWith:
             context.withs = True
         elif kind is ast.Delete:
             context.let_go.update(target.id for target in node.targets if isinstance(target, ast.Name))
         elif kind in _TRIES:
-            context.let_go.update(_names_set_to_none(node.finalbody))
+            context.let_go.update(_names_let_go(node.finalbody))
         elif kind is ast.Global or kind is ast.Nonlocal:
             self._take(node.names)
             if kind is ast.Global:
@@ -1026,10 +1028,13 @@ def _nesting(body: Iterable[ast.stmt]) -> int:
     return deepest
 
 
-def _names_set_to_none(body: Iterable[ast.stmt]) -> Iterator[str]:
+def _names_let_go(body: Iterable[ast.stmt]) -> Iterator[str]:
+    """Names that statements set to None, or to a tuple of nothing but that."""
     for node in body:
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is None:
-            yield from (target.id for target in node.targets if isinstance(target, ast.Name))
+        if isinstance(node, ast.Assign):
+            values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+            if all(isinstance(value, ast.Constant) and value.value is None for value in values):
+                yield from (target.id for target in node.targets if isinstance(target, ast.Name))
 
 
 def _line_of_call(call: tuple[str, int]) -> int:

@@ -759,7 +759,13 @@ REWRITES: dict[str, tuple[str, str, list[str]]] = {
                 try:
                     raise self.error
                 finally:
-                    other = self = None
+                    other = self = (None, None)
+            def caught(self):
+                try:
+                    raise self.error
+                except KeyError as error:
+                    self.error = error
+                    self = None
             def kept(self):
                 this = other = self.error
                 del this
@@ -777,7 +783,7 @@ REWRITES: dict[str, tuple[str, str, list[str]]] = {
             del outcome
             return there() is not None
         gc.disable()
-        print(alive(Outcome.deleted), alive(Outcome.ended), alive(Outcome.kept))
+        print(*map(alive, (Outcome.deleted, Outcome.ended, Outcome.caught, Outcome.kept)))
         gc.enable()
         """,
         """
@@ -800,7 +806,14 @@ REWRITES: dict[str, tuple[str, str, list[str]]] = {
                     try:
                         raise self.error
                     finally:
-                        other = self = None
+                        other = self = (None, None)
+            def caught(self):
+                with DFTracerFn("m", name="caught"):
+                    try:
+                        raise self.error
+                    except KeyError as error:
+                        self.error = error
+                        self = None
             @_dft.log
             def kept(self):
                 this = other = self.error
@@ -820,12 +833,13 @@ REWRITES: dict[str, tuple[str, str, list[str]]] = {
             del outcome
             return there() is not None
         gc.disable()
-        print(alive(Outcome.deleted), alive(Outcome.ended), alive(Outcome.kept))
+        print(*map(alive, (Outcome.deleted, Outcome.ended, Outcome.caught, Outcome.kept)))
         gc.enable()
         """,
         [
             *("Outcome.__init__", "deleted", "alive"),
             *("Outcome.__init__", "ended", "alive"),
+            *("Outcome.__init__", "caught", "alive"),
             *("Outcome.__init__", "Outcome.kept", "alive"),
         ],
     ),
