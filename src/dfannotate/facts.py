@@ -591,8 +591,6 @@ class _Walk:
         if klass:
             if node.name in vocabulary.HAZARDOUS_NAMES:
                 klass.hazards.add(node.name)
-            if node.name in ("__getattr__", "__getattribute__"):
-                klass.getattr = True
             if node.name in ("__init__", "run"):
                 klass.defines.add(node.name)
         context = _Context("function", node.name, outer, klass, self_name, node)
@@ -610,7 +608,9 @@ class _Walk:
                 if isinstance(part, ast.Constant) and isinstance(part.value, str):
                     klass.hazards.update(vocabulary.HAZARDOUS_NAMES.intersection(re.findall(r"\w+", part.value)))
         context = _Context("class", node.name, outer, klass, node=node)
-        klass.hazards.update(vocabulary.HAZARDOUS_NAMES.intersection(_names_bound_by(node.body)))
+        bound = set(_names_bound_by(node.body))
+        klass.hazards.update(vocabulary.HAZARDOUS_NAMES & bound)
+        klass.getattr = not bound.isdisjoint(("__getattr__", "__getattribute__"))
         self._scan(node.body, context)
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:

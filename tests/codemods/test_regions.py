@@ -1024,6 +1024,10 @@ HAZARDS = {
         "        return object.__getattribute__(self, 'load') if name == 'load' else name\n",
         "A()",
     ),
+    "getattr-hook-by-assignment": (
+        "class A:\n    def answer(self, name): return name\n    __getattr__ = answer" + LOAD,
+        "A()",
+    ),
     "base": ("class B:\n    def step(self): pass\nclass A(B):" + LOAD, "A()"),
     "base-of-a-base": ("class C:\n    epoch = 'x'\nclass B(C): pass\nclass A(B):" + LOAD, "A()"),
     "second-base": ("class B: pass\nclass C:\n    step = 'x'\nclass A(B, C):" + LOAD, "A()"),
