@@ -375,7 +375,7 @@ class _Context:
         self.levels: list[tuple[str, int]] = []
         """Calls that may be given a stack level, if they are what they look like, and what they would look at."""
         self.let_go: set[str] = set()
-        """Names that are deleted, or set to None at the end of a ``try``; the object of a method, wherever it is set."""
+        """Names that are deleted, or set to None at the end of a ``try``; a method's object, wherever it is set."""
         self.statements = 0
         self.loop = self.withs = self.yields = self.recursive = False
         self.frames = self.backs = 0
