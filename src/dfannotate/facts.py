@@ -38,6 +38,7 @@ FRAME_CALLS = {
 
 FRAME_ATTRIBUTES = {
     **dict.fromkeys(("__traceback__", "__cause__", "with_traceback", "tb_frame", "tb_next", "tb_lineno"), 2),
+    "_source_traceback": DEEP,  # where a future or a task of asyncio was made, while that is debugged
     **dict.fromkeys(("f_code", "f_globals", "f_lineno", "f_locals", "f_trace"), 1),
 }
 """Attributes of frames, and those by which a program puts together the traceback that somebody will read."""
@@ -375,7 +376,7 @@ class _Context:
         self.levels: list[tuple[str, int]] = []
         """Calls that may be given a stack level, if they are what they look like, and what they would look at."""
         self.let_go: set[str] = set()
-        """Names that are deleted, or set to None at the end of a ``try``; a method's object, wherever it is set."""
+        """Names that are deleted or set to None."""
         self.statements = 0
         self.loop = self.withs = self.yields = self.recursive = False
         self.frames = self.backs = 0
@@ -533,14 +534,11 @@ class _Walk:
             return True
         if kind is ast.Assign:
             self._rename(node)
-            if node.value.__class__ is ast.Constant and context.self_name:
-                context.let_go.update(name for name in _names_let_go([node]) if name == context.self_name)
+            context.let_go.update(_names_let_go(node))
         elif kind is ast.With or kind is ast.AsyncWith:
             context.withs = True
         elif kind is ast.Delete:
             context.let_go.update(target.id for target in node.targets if isinstance(target, ast.Name))
-        elif kind in _TRIES:
-            context.let_go.update(_names_let_go(node.finalbody))
         elif kind is ast.Global or kind is ast.Nonlocal:
             self._take(node.names)
             if kind is ast.Global:
@@ -991,12 +989,10 @@ _COPYING_METHODS = frozenset(
 """Methods that read or restore ``self.__dict__`` as a whole, and bring no new attribute in."""
 
 
-_TRIES: frozenset[type] = frozenset({ast.Try, getattr(ast, "TryStar", ast.Try)})  # the one from Python 3.11 on
 _STATEMENTS: frozenset[type] = frozenset(kind for kind in PARTS if issubclass(kind, ast.stmt))
 _TELLING_STATEMENTS: frozenset[type] = frozenset(
     {ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal}
     | {ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Assign, ast.Delete}
-    | _TRIES
 )
 _TELLING_ATTRIBUTES = vocabulary.HAZARDOUS_NAMES | LOOKED_AT | FRAME_ATTRIBUTES.keys() | {"f_back", "__dict__"}
 _TELLING_CALLS = _ATTRIBUTE_SETTERS | {
@@ -1028,13 +1024,11 @@ def _nesting(body: Iterable[ast.stmt]) -> int:
     return deepest
 
 
-def _names_let_go(body: Iterable[ast.stmt]) -> Iterator[str]:
-    """Names that statements set to None, or to a tuple of nothing but that."""
-    for node in body:
-        if isinstance(node, ast.Assign):
-            values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
-            if all(isinstance(value, ast.Constant) and value.value is None for value in values):
-                yield from (target.id for target in node.targets if isinstance(target, ast.Name))
+def _names_let_go(node: ast.Assign) -> Iterator[str]:
+    """Names that are set to None, or to a tuple of nothing but that."""
+    values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+    if values and all(isinstance(value, ast.Constant) and value.value is None for value in values):
+        yield from (target.id for target in node.targets if isinstance(target, ast.Name))
 
 
 def _line_of_call(call: tuple[str, int]) -> int:

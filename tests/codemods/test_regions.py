@@ -773,6 +773,10 @@ REWRITES: dict[str, tuple[str, str, list[str]]] = {
                     return str(other)
                 finally:
                     other = None
+        def passed_on(outcome, then):
+            there = weakref.ref(outcome)
+            outcome = None
+            return then(there)
         def alive(read):
             outcome = Outcome(KeyError())
             there = weakref.ref(outcome)
@@ -784,6 +788,7 @@ REWRITES: dict[str, tuple[str, str, list[str]]] = {
             return there() is not None
         gc.disable()
         print(*map(alive, (Outcome.deleted, Outcome.ended, Outcome.caught, Outcome.kept)))
+        print(passed_on(Outcome(1), lambda there: there() is None))
         gc.enable()
         """,
         """
@@ -822,6 +827,11 @@ REWRITES: dict[str, tuple[str, str, list[str]]] = {
                     return str(other)
                 finally:
                     other = None
+        def passed_on(outcome, then):
+            with DFTracerFn("m", name="passed_on"):
+                there = weakref.ref(outcome)
+                outcome = None
+                return then(there)
         @_dft.log
         def alive(read):
             outcome = Outcome(KeyError())
@@ -834,6 +844,7 @@ REWRITES: dict[str, tuple[str, str, list[str]]] = {
             return there() is not None
         gc.disable()
         print(*map(alive, (Outcome.deleted, Outcome.ended, Outcome.caught, Outcome.kept)))
+        print(passed_on(Outcome(1), lambda there: there() is None))
         gc.enable()
         """,
         [
@@ -841,7 +852,45 @@ REWRITES: dict[str, tuple[str, str, list[str]]] = {
             *("Outcome.__init__", "ended", "alive"),
             *("Outcome.__init__", "caught", "alive"),
             *("Outcome.__init__", "Outcome.kept", "alive"),
+            *("Outcome.__init__", "passed_on"),
         ],
+    ),
+    "where-a-future-was-made": (
+        """
+        import asyncio
+        def make(loop):
+            future = loop.create_future()
+            while future._source_traceback and future._source_traceback[-1].name in ("make", "create_future"):
+                del future._source_traceback[-1]
+            return future
+        def user(loop): return make(loop)._source_traceback[-1].name
+        def other(loop): return user(loop)
+        loop = asyncio.new_event_loop()
+        loop.set_debug(True)
+        print(other(loop))
+        loop.close()
+        """,
+        """
+        import asyncio
+        <import>
+        def make(loop):
+            with DFTracerFn("m", name="make"):
+                future = loop.create_future()
+                while future._source_traceback and future._source_traceback[-1].name in ("make", "create_future"):
+                    del future._source_traceback[-1]
+                return future
+        def user(loop):
+            with DFTracerFn("m", name="user"):
+                return make(loop)._source_traceback[-1].name
+        def other(loop):
+            with DFTracerFn("m", name="other"):
+                return user(loop)
+        loop = asyncio.new_event_loop()
+        loop.set_debug(True)
+        print(other(loop))
+        loop.close()
+        """,
+        ["make", "user", "other"],
     ),
     "warnings-at-the-line-of-the-caller": (
         """
@@ -918,7 +967,7 @@ REWRITES: dict[str, tuple[str, str, list[str]]] = {
 def test_rewrite(
     before: str, after: str, events: list[str], check: Check, expanded: Callable[[str], str], fake_tracer: Any
 ) -> None:
-    frames = ("grand", "older") if "def grand" in before or "def older" in before else ()
+    frames = tuple(name for name in ("grand", "older", "make", "user") if f"def {name}(" in before)
     done = check(before, frames=frames)
     if after:
         assert done.text == expanded(after)
