@@ -43,6 +43,10 @@ FRAME_ATTRIBUTES = {
 }
 """Attributes of frames, and those by which a program puts together the traceback that somebody will read."""
 
+HIDDEN_FRAMES = frozenset({"__tracebackhide__", "__traceback_hide__"})
+"""Local names by which a function asks those that show tracebacks to leave its frame out: with a wrapper's frame above it
+there would be one to show."""
+
 LISTERS = frozenset({"dir", "vars", "inspect.getmembers"})
 """Calls that list the names of a module they are given."""
 
@@ -535,6 +539,8 @@ class _Walk:
         if kind is ast.Assign:
             self._rename(node)
             context.let_go.update(_names_let_go(node))
+            if any(isinstance(target, ast.Name) and target.id in HIDDEN_FRAMES for target in node.targets):
+                context.frames = max(context.frames, 1)
         elif kind is ast.With or kind is ast.AsyncWith:
             context.withs = True
         elif kind is ast.Delete:

@@ -855,6 +855,43 @@ REWRITES: dict[str, tuple[str, str, list[str]]] = {
             *("Outcome.__init__", "passed_on"),
         ],
     ),
+    "frame-that-asks-to-be-hidden": (
+        """
+        def check(x):
+            __tracebackhide__ = True
+            assert x, "no"
+        def user(): check(0)
+        try:
+            user()
+        except AssertionError as error:
+            shown, at = [], error.__traceback__
+            while at:
+                if not at.tb_frame.f_locals.get("__tracebackhide__"): shown.append(at.tb_frame.f_code.co_name)
+                at = at.tb_next
+            print(shown[-1])
+        """,
+        """
+        <import>
+
+        <instance>
+
+        def check(x):
+            with DFTracerFn("m", name="check"):
+                __tracebackhide__ = True
+                assert x, "no"
+        @_dft.log
+        def user(): check(0)
+        try:
+            user()
+        except AssertionError as error:
+            shown, at = [], error.__traceback__
+            while at:
+                if not at.tb_frame.f_locals.get("__tracebackhide__"): shown.append(at.tb_frame.f_code.co_name)
+                at = at.tb_next
+            print(shown[-1])
+        """,
+        ["check"],
+    ),
     "where-a-future-was-made": (
         """
         import asyncio
