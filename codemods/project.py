@@ -15,7 +15,14 @@ from dfannotate.codemods import Context
 from dfannotate.facts import LISTERS, ClassFacts, FunctionFacts, ModuleFacts
 from dfannotate.names import resolve
 from dfannotate.rules.loaders import MAKERS, Maker
-from dfannotate.rules.safety import Surroundings, base_is_harmless, is_compiler, makes_graph, own_hazard
+from dfannotate.rules.safety import (
+    INIT_WRITERS,
+    Surroundings,
+    base_is_harmless,
+    is_compiler,
+    makes_graph,
+    own_hazard,
+)
 
 _HOPS = 12
 """How many re-exports are followed before a name counts as unknown."""
@@ -93,6 +100,8 @@ class Project:
         self.outlives = any(s.facts.outlives for s in self.files.values())
         self.wrapped_names = frozenset().union(*(s.facts.looked_at for s in self.files.values()))
         self.outside = frozenset().union(*(s.facts.outside_hazards for s in self.files.values()))
+        every_import = (name for s in self.files.values() for name in s.facts.imported)
+        self.rewrites_init = not INIT_WRITERS.isdisjoint(name.partition(".")[0] for name in every_import)
         self.entries = self._entries(console_scripts)
         self._hazards = self._class_hazards()
 
@@ -112,7 +121,12 @@ class Project:
         }
         heads = {target.partition(".")[0] for target in imports.values() if not target.startswith(".")}
         around = Surroundings(
-            unsafe, self.frame_names, frozenset(heads - self.packages), self.wrapped_names, self._compiled_in(summary)
+            unsafe,
+            self.frame_names,
+            frozenset(heads - self.packages),
+            self.wrapped_names,
+            self._compiled_in(summary),
+            self.rewrites_init,
         )
         return Context(
             category,

@@ -1148,6 +1148,39 @@ def test_attribute_that_the_tracer_would_convert(source: str, make: str, fake_tr
         assert fake_tracer.run(text.replace(".log_static", ".log"))[0] != before
 
 
+MAPPED = """
+try: import {package}
+except ImportError: pass
+class Meta(type):
+    def __new__(meta, name, bases, scope):
+        made = scope["__init__"].__code__ if "__init__" in scope else None
+        scope["reads"] = made.co_varnames[:made.co_argcount] if made else ()
+        return type.__new__(meta, name, bases, scope)
+def make_base(): return Meta("Base", (), {{}})
+Base = make_base()
+class User(Base):
+    def __init__(self, name, size=1): self.name = name
+class Plain:
+    def __init__(self, name): self.name = name
+print(User.reads, User("n").name, Plain("p").name)
+"""
+
+
+@pytest.mark.parametrize("package", ["sqlalchemy.orm", "sqlmodel"])
+def test_constructor_that_a_package_reads_off_its_code(package: str, fake_tracer: Any) -> None:
+    program = MAPPED.format(package=package)
+    done = annotated({"m.py": program}, every=True)["m.py"]
+    text = done.edited.text
+    assert [site.kind for site in done.entry.sites if site.function.endswith("__init__")] == ["region", "init"]
+    before, _, _ = fake_tracer.run(program)
+    assert before.output.startswith("('self', 'name', 'size')")
+    after, events, _ = fake_tracer.run(text)
+    assert after == before
+    assert [name for _, name in events if name.endswith("__init__")] == ["__init__", "Plain.__init__"]
+    other = annotated({"m.py": MAPPED.format(package="elsewhere")}, every=True)["m.py"]
+    assert {site.kind for site in other.entry.sites if site.function.endswith("__init__")} == {"init"}
+
+
 HARMLESS = {
     "longer-name": "class A:\n    steps = epochs = None" + LOAD,
     "local-name": "class A:" + LOAD + "    def go(self):\n        step = epoch = 'x'\n",
