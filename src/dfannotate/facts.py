@@ -44,8 +44,8 @@ FRAME_ATTRIBUTES = {
 """Attributes of frames, and those by which a program puts together the traceback that somebody will read."""
 
 HIDDEN_FRAMES = frozenset({"__tracebackhide__", "__traceback_hide__"})
-"""Local names by which a function asks those that show tracebacks to leave its frame out: with a wrapper's frame above it
-there would be one to show."""
+"""Local names by which a function asks those that show tracebacks to leave its frame out: with a wrapper above it there
+would be one to show."""
 
 LISTERS = frozenset({"dir", "vars", "inspect.getmembers"})
 """Calls that list the names of a module they are given."""
