@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 from dfannotate.analysis import reader, schedule
 from dfannotate.analysis.reader import events, find_files, open_traces, summarize
 from dfannotate.analysis.traces import FileSummary, TraceError
+from tests.conftest import REAL_TRACES, TRACES
 
-CORPUS = Path(__file__).parents[2] / "corpus" / "traces"
-SIGKILL = next((CORPUS / "sigkill").glob("*.pfw.gz")).read_bytes()
-WHOLE = next((CORPUS / "sigterm").glob("*.pfw.gz")).read_bytes()
-DUPLICATES = next((CORPUS / "fork-2.0.3-duplicates").glob("*.pfw.gz")).read_bytes()
+SIGKILL = next((TRACES / "sigkill").glob("*.pfw.gz")).read_bytes()
+WHOLE = next((TRACES / "sigterm").glob("*.pfw.gz")).read_bytes()
+DUPLICATES = next((TRACES / "fork-2.0.3-duplicates").glob("*.pfw.gz")).read_bytes()
 
 
 def line(number: int, name: str = "f", **more: object) -> bytes:
@@ -411,8 +411,8 @@ def test_processes_give_the_same_as_one(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_events_are_those_that_are_counted(tmp_path: Path) -> None:
-    for folder in sorted(path.parent for path in CORPUS.glob("*/expected.json")):
-        for file in open_traces(folder).files:
+    for trace in REAL_TRACES:
+        for file in open_traces(trace.folder).files:
             single = sum(process.count for process in file.processes)
             aggregated = sum(
                 tally.count - tally.aggregated
