@@ -230,17 +230,23 @@ def test_bad_lines_are_placed(tmp_path: Path) -> None:
     assert count(file) == 19_997
 
 
-def test_a_line_beyond_the_limit_is_bad_and_costs_no_memory(tmp_path: Path) -> None:
-    text = line(1) + b'{"name":"' + b"x" * (64 << 20) + b'","ph":1}\n' + line(2) + b"y" * (3 << 20)
-    path = tmp_path / "run.pfw.gz"
-    path.write_bytes(gzip.compress(text, 1))
+def summarize_in(path: Path, memory: int) -> FileSummary:
+    """The summary of a file, for which no more than ``memory`` bytes were taken at any moment."""
     tracemalloc.start()
     try:
         file = summarize(path)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak < 8 << 20
+    assert peak < memory
+    return file
+
+
+def test_a_line_beyond_the_limit_is_bad_and_costs_no_memory(tmp_path: Path) -> None:
+    text = line(1) + b'{"name":"' + b"x" * (64 << 20) + b'","ph":1}\n' + line(2) + b"y" * (3 << 20)
+    path = tmp_path / "run.pfw.gz"
+    path.write_bytes(gzip.compress(text, 1))
+    file = summarize_in(path, 8 << 20)
     assert count(file) == 2
     assert [sample.line for sample in file.bad_samples] == [2, 4]
     assert file.lines == 4
@@ -249,13 +255,7 @@ def test_a_line_beyond_the_limit_is_bad_and_costs_no_memory(tmp_path: Path) -> N
 def test_a_bomb_of_newlines_costs_no_memory(tmp_path: Path) -> None:
     path = tmp_path / "run.pfw.gz"
     path.write_bytes(gzip.compress(b"\n" * (2 << 20), 9))
-    tracemalloc.start()
-    try:
-        file = summarize(path)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak < 4 << 20
+    file = summarize_in(path, 4 << 20)
     assert file.lines == 2 << 20
     assert not file.bad_lines
 
