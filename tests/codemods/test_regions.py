@@ -113,7 +113,7 @@ REWRITES: dict[str, tuple[str, str, list[str]]] = {
                 with DFTracerFn("m", name="table"):
                     print("made")
                     return [1]
-            @_dft.log
+            @_dft.log_static
             def getx(self):
                 return 5
             x = property(getx)
@@ -148,10 +148,10 @@ REWRITES: dict[str, tuple[str, str, list[str]]] = {
                 with DFTracerFn("m", name="area"):
                     return a * b
             @classmethod
-            @_dft.log
+            @_dft.log_static
             def make(cls, n=2):
                 return cls, n
-            @_dft.log
+            @_dft.log_static
             def late(x):
                 return x
             late = staticmethod(late)
@@ -238,7 +238,7 @@ REWRITES: dict[str, tuple[str, str, list[str]]] = {
 
         <instance>
 
-        @_dft.log
+        @_dft.log_static
         def load(): return 1
         class A:
             @staticmethod
@@ -620,9 +620,9 @@ REWRITES: dict[str, tuple[str, str, list[str]]] = {
                 async def f(): return 2
             else:
                 def f(): return 3
-        @_dft.log
+        @_dft.log_static
         def g(): return 4
-        @_dft.log
+        @_dft.log_static
         def g(): return 5
         h = g
         del g
@@ -733,12 +733,12 @@ REWRITES: dict[str, tuple[str, str, list[str]]] = {
         def grand():
             with DFTracerFn("m", name="grand"):
                 return inspect.currentframe().f_back.f_back.f_code.co_name
-        @_dft.log
+        @_dft.log_static
         def one(): return me(), caller()
         def two():
             with DFTracerFn("m", name="two"):
                 return grand()
-        @_dft.log
+        @_dft.log_static
         def three(): return two()
         print(me(), one(), three())
         """,
@@ -766,7 +766,7 @@ REWRITES: dict[str, tuple[str, str, list[str]]] = {
         <import>
 
         <instance>
-        @_dft.log
+        @_dft.log_static
         def here(): warnings.warn("here")
         def old():
             with DFTracerFn("m", name="old"):
@@ -777,7 +777,7 @@ REWRITES: dict[str, tuple[str, str, list[str]]] = {
         def helper():
             with DFTracerFn("m", name="helper"):
                 older()
-        @_dft.log
+        @_dft.log_static
         def user():
             here()
             old()
@@ -1174,7 +1174,33 @@ def test_nested_and_trivial_functions_are_for_all_alone(rewrite: Callable[..., A
     done = rewrite(source)
     assert not done.changed
     assert done.reasons["f.<locals>.g"] == "nested"
-    assert rewrite(source, every=True).forms == {"f": "log", "f.<locals>.g": "region", "A.__len__": "region"}
+    assert rewrite(source, every=True).forms == {"f": "log_static", "f.<locals>.g": "region", "A.__len__": "region"}
+
+
+SHORT = {
+    # (source, form where all functions are annotated): the decorator that looks at arguments costs more than the body
+    "expression": ("def f(x):\n    return x + 1\n", "log_static"),
+    "calls-its-like": ("def f(x):\n    a = g(x)\n    return g(a)\n", "log_static"),
+    "method": ("class A:\n    def f(self):\n        return self.x\n", "log_static"),
+    "constructor": ("class A:\n    def __init__(self, x):\n        self.x = x\n", "log_init"),
+    "classmethod": ("class A:\n    @classmethod\n    def f(cls):\n        return cls()\n", "log_static"),
+    "io": ("def f(x):\n    return open(x)\n", "log"),
+    "loop": ("def f(x):\n    for y in x:\n        g(y)\n", "log"),
+    "with": ("def f(x):\n    with x:\n        g(x)\n", "log"),
+    "many-statements": ("def f(x):\n" + "    x = x * x\n" * 10 + "    return g(x)\n", "log"),
+    "hazard": ("def f(epoch):\n    for y in epoch:\n        g(y)\n", "log_static"),
+}
+
+
+@pytest.mark.parametrize(("source", "form"), SHORT.values(), ids=SHORT)
+def test_short_functions_get_the_cheapest_decorator_where_all_are_annotated(
+    source: str, form: str, rewrite: Callable[..., Any]
+) -> None:
+    assert list(rewrite(source, every=True).forms.values()) == [form]
+
+
+def test_what_is_worth_it_keeps_the_plain_decorator(rewrite: Callable[..., Any]) -> None:
+    assert rewrite("def f(x):\n    return g(x)\n").forms == {"f": "log"}
 
 
 def test_names_that_do_not_leak(rewrite: Callable[..., Any], fake_tracer: Any) -> None:
