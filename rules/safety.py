@@ -189,6 +189,8 @@ class Surroundings:
     ``wrapped_names``: functions of the project whose defaults, code, … are looked at somewhere in it.
     ``compiled``: names of functions and classes of the module that the project compiles, or may, somewhere else.
     ``rewrites_init``: the project uses a package that reads and replaces the ``__init__`` of its heirs.
+    ``compares_code``: somewhere in the project methods are told apart by their code, which those of all wrappers share.
+    ``framed_classes``: qualified names of classes of the module whose constructor's frame is read by that of a base.
     ``packages``: top-level names of the packages, other than the project's own, that the module imports."""
 
     unsafe_classes: Mapping[str, str] = field(default_factory=dict)
@@ -197,6 +199,8 @@ class Surroundings:
     wrapped_names: frozenset[str] = frozenset()
     compiled: frozenset[str] = frozenset()
     rewrites_init: bool = False
+    compares_code: bool = False
+    framed_classes: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -272,7 +276,8 @@ def _why_region(function: FunctionFacts, module: ModuleFacts, around: Surroundin
             return "unknown-decorator"
     if "<locals>" in function.qualname:
         return "nested"
-    if function.frame_depth or _calls_frame_function(function, around):
+    is_framed = function.name == "__init__" and function.owner in around.framed_classes
+    if function.frame_depth or is_framed or _calls_frame_function(function, around):
         return "frames"
     if function.lets_go:  # a wrapper would hold on to its arguments
         return "references"
@@ -283,7 +288,7 @@ def _why_region(function: FunctionFacts, module: ModuleFacts, around: Surroundin
         return "recursive"
     if function.scope == "class" and _is_dunder(function.name) and function.name not in DECORATED_DUNDERS:
         return "dunder"
-    if function.name in around.wrapped_names:
+    if function.name in around.wrapped_names or (around.compares_code and function.scope == "class"):
         return "introspected"
     if function.name == "__init__" and around.rewrites_init and around.unsafe_classes.get(function.owner):
         return "introspected"
