@@ -92,9 +92,13 @@ class Project:
         self.graph_classes = self._graph_classes()
         self.outlives = any(s.facts.outlives for s in self.files.values())
         self.wrapped_names = frozenset().union(*(s.facts.looked_at for s in self.files.values()))
+        self.compares_code = any(s.facts.compares_code for s in self.files.values())
         self.outside = frozenset().union(*(s.facts.outside_hazards for s in self.files.values()))
         self.entries = self._entries(console_scripts)
+        self._bases: dict[tuple[str, str], list[tuple[str, str]]] = {}
         self._hazards = self._class_hazards()
+        handing = {key: "frames" for key, klass in self._classes.items() if klass.hands_frames}
+        self._framed = _spread(handing, self._bases)
 
     def context(self, path: str, category: str, *, is_entry: bool, every_function: bool = False) -> Context:
         """What the plan for one file depends on."""
@@ -112,7 +116,13 @@ class Project:
         }
         heads = {target.partition(".")[0] for target in imports.values() if not target.startswith(".")}
         around = Surroundings(
-            unsafe, self.frame_names, frozenset(heads - self.packages), self.wrapped_names, self._compiled_in(summary)
+            unsafe,
+            self.frame_names,
+            frozenset(heads - self.packages),
+            self.wrapped_names,
+            self._compiled_in(summary),
+            self.compares_code,
+            frozenset(klass.qualname for klass in summary.facts.classes if (path, klass.qualname) in self._framed),
         )
         return Context(
             category,
@@ -453,7 +463,7 @@ class Project:
         """(path, qualified name) -> why methods of the class are a hazard, by itself, its bases or its heirs.
 
         A method of a base runs on objects of an heir, so what an heir defines counts for its bases too."""
-        bases: dict[tuple[str, str], list[tuple[str, str]]] = {}
+        bases = self._bases
         reasons: dict[tuple[str, str], str] = {}
         while pending := [key for key in self._classes if key not in bases]:  # a base may bring its module in
             for key in pending:

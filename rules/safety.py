@@ -185,6 +185,8 @@ class Surroundings:
     ``frame_names``: names of the project's functions through which frames of their callers are looked at.
     ``wrapped_names``: functions of the project whose defaults, code, … are looked at somewhere in it.
     ``compiled``: names of functions and classes of the module that the project compiles, or may, somewhere else.
+    ``compares_code``: somewhere in the project methods are told apart by their code, which those of all wrappers share.
+    ``framed_classes``: qualified names of classes of the module whose constructor's frame is read by that of a base.
     ``packages``: top-level names of the packages, other than the project's own, that the module imports."""
 
     unsafe_classes: Mapping[str, str] = field(default_factory=dict)
@@ -192,6 +194,8 @@ class Surroundings:
     packages: frozenset[str] = frozenset()
     wrapped_names: frozenset[str] = frozenset()
     compiled: frozenset[str] = frozenset()
+    compares_code: bool = False
+    framed_classes: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -267,7 +271,8 @@ def _why_region(function: FunctionFacts, module: ModuleFacts, around: Surroundin
             return "unknown-decorator"
     if "<locals>" in function.qualname:
         return "nested"
-    if function.frame_depth or _calls_frame_function(function, around):
+    is_framed = function.name == "__init__" and function.owner in around.framed_classes
+    if function.frame_depth or is_framed or _calls_frame_function(function, around):
         return "frames"
     # Each level would take two of the frames that the interpreter allows.
     if function.is_recursive or any(call_cost(name, False) != "io" for name in function.namesakes):
@@ -276,7 +281,7 @@ def _why_region(function: FunctionFacts, module: ModuleFacts, around: Surroundin
         return "recursive"
     if function.scope == "class" and _is_dunder(function.name) and function.name not in DECORATED_DUNDERS:
         return "dunder"
-    if function.name in around.wrapped_names:
+    if function.name in around.wrapped_names or (around.compares_code and function.scope == "class"):
         return "introspected"
     return None
 

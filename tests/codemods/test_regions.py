@@ -959,6 +959,84 @@ def test_attribute_that_the_tracer_would_convert(source: str, make: str, fake_tr
         assert fake_tracer.run(text.replace(".log_static", ".log"))[0] != before
 
 
+def test_method_that_is_told_from_its_base_by_its_code(fake_tracer: Any) -> None:
+    program = dedent("""
+        def is_overridden(name, instance, parent):
+            method = getattr(instance, name)
+            method = getattr(method, "__wrapped__", method)
+            return method.__code__ != getattr(parent, name).__code__
+
+        class Base:
+            def load(self):
+                for x in (1, 2): pass
+                return x
+
+        class Heir(Base):
+            pass
+
+        class Other(Base):
+            def load(self):
+                for x in (1, 2): pass
+                return -x
+
+        print(*(is_overridden("load", made(), Base) for made in (Heir, Other)), Heir().load(), Other().load())
+    """)
+    text = annotated({"m.py": program})["m.py"].edited.text
+    before, _, _ = fake_tracer.run(program)
+    after, events, _ = fake_tracer.run(text)
+    assert (before.error, after) == ("", before)
+    assert [name for _, name in events] == ["Base.load", "Other.load"]
+    decorated = program.replace("    def load", "    @_dft.log\n    def load")
+    head = "from dftracer.python import dft_fn\n_dft = dft_fn('m')\n"
+    assert fake_tracer.run(head + decorated)[0] != before  # what a decorator would do
+
+
+def test_constructors_whose_arguments_are_read_off_their_frames(fake_tracer: Any) -> None:
+    library = dedent("""
+        import sys
+        class Module:
+            def save_hyperparameters(self):
+                self.found, frame = {}, sys._getframe(1)
+                while frame is not None and "__class__" in frame.f_locals:
+                    self.found.update(frame.f_locals)
+                    frame = frame.f_back
+    """)
+    program = dedent("""
+        class Base(Module):
+            def __init__(self, a):
+                super().__init__()
+                self.save_hyperparameters()
+
+        class Heir(Base):
+            def __init__(self, b):
+                super().__init__(b + 1)
+
+        class Last(Heir):
+            def __init__(self, c):
+                super().__init__(c + 1)
+
+        class Other(Module):
+            def __init__(self):
+                self.found = ()
+
+        for made in (Base(1), Heir(1), Last(1), Other()):
+            print(sorted(name for name in made.found if name in "abc"))
+    """)
+    files = {"lib.py": library, "main.py": f"from lib import Module\n{program}"}
+    text = annotated(files, every=True)["main.py"].edited.text
+    assert text.count("@_dft.log_init") == 1, "a constructor that hands nothing over is decorated"
+    text = text.replace("from lib import Module\n", library)
+    before, _, _ = fake_tracer.run(library + program)
+    after, events, _ = fake_tracer.run(text)
+    assert (before.error, after) == ("", before)
+    assert sorted(name for _, name in events) == [
+        f"{name}.__init__" for name in ("Base",) * 3 + ("Heir",) * 2 + ("Last", "Other")
+    ]
+    head = "from dftracer.python import dft_fn\n_dft = dft_fn('m')\n"
+    decorated = (library + program).replace("    def __init__", "    @_dft.log_init\n    def __init__")
+    assert fake_tracer.run(head + decorated)[0] != before  # what a decorator would do
+
+
 HARMLESS = {
     "longer-name": "class A:\n    steps = epochs = None" + LOAD,
     "local-name": "class A:" + LOAD + "    def go(self):\n        step = epoch = 'x'\n",
