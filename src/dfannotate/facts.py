@@ -690,6 +690,10 @@ class _Walk:
             self.initialize_lines.append(node.lineno)
         if not node.args and (name == "globals" or (name in ("dir", "vars", "locals") and context.scope == "module")):
             self.lists_itself = True
+        if name == "getattr" and len(node.args) > 1:
+            given = node.args[1]
+            if isinstance(given, ast.Constant) and given.value in _TELLING_ATTRIBUTES:
+                self._attribute(ast.Attribute(node.args[0], str(given.value), ast.Load()), context)
         if last in ("_getframe", "currentframe"):
             depth = _integer(node.args[0]) if node.args and last == "_getframe" else 0
             context.frames = max(context.frames, depth)
@@ -1031,6 +1035,7 @@ _TELLING_CALLS = (
     | FRAME_HANDERS
     | {
         *(vocabulary.INITIALIZE, "globals", "dir", "vars", "locals", "_getframe", "currentframe", "warn", "setattr"),
+        "getattr",
         "delattr",
     }
 )

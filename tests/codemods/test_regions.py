@@ -897,8 +897,8 @@ REWRITES: dict[str, tuple[str, str, list[str]]] = {
         import asyncio
         def make(loop):
             future = loop.create_future()
-            while future._source_traceback and future._source_traceback[-1].name in ("make", "create_future"):
-                del future._source_traceback[-1]
+            made = getattr(future, "_source_traceback", ())
+            while made and made[-1].name in ("make", "create_future"): del made[-1]
             return future
         def user(loop): return make(loop)._source_traceback[-1].name
         def other(loop): return user(loop)
@@ -913,8 +913,8 @@ REWRITES: dict[str, tuple[str, str, list[str]]] = {
         def make(loop):
             with DFTracerFn("m", name="make"):
                 future = loop.create_future()
-                while future._source_traceback and future._source_traceback[-1].name in ("make", "create_future"):
-                    del future._source_traceback[-1]
+                made = getattr(future, "_source_traceback", ())
+                while made and made[-1].name in ("make", "create_future"): del made[-1]
                 return future
         def user(loop):
             with DFTracerFn("m", name="user"):
