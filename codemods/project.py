@@ -98,7 +98,7 @@ class Project:
         self.graphed = self._graphed()
         self.graph_classes = self._graph_classes()
         self.outlives = any(s.facts.outlives for s in self.files.values())
-        self.wrapped_names = frozenset().union(*(s.facts.looked_at for s in self.files.values()))
+        self.wrapped_names = frozenset().union(*(s.facts.looked_at | s.facts.copied for s in self.files.values()))
         self.compares_code = any(s.facts.compares_code for s in self.files.values())
         self.outside = frozenset().union(*(s.facts.outside_hazards for s in self.files.values()))
         every_import = (name for s in self.files.values() for name in s.facts.imported)

@@ -43,9 +43,9 @@ FRAME_ATTRIBUTES = {
 }
 """Attributes of frames, and those by which a program puts together the traceback that somebody will read."""
 
-HIDDEN_FRAMES = frozenset({"__tracebackhide__", "__traceback_hide__"})
-"""Local names by which a function asks those that show tracebacks to leave its frame out: with a wrapper above it there
-would be one to show."""
+HIDDEN_FRAMES = frozenset({"__tracebackhide__", "__traceback_hide__", "__unittest"})
+"""Names by which a function, or a module for all of its own, asks those that show tracebacks to leave its frame out: with
+a wrapper above it there would be one to show."""
 
 FRAME_HANDERS = frozenset({"save_hyperparameters"})
 """Methods, whoever defines them, that take a constructor's arguments from its frame, and those of the constructors of
@@ -292,6 +292,9 @@ class ModuleFacts:
     """Everything that any import of the file names, dotted, also where the local name is bound again (``a.b`` for
     ``import a.b`` and for ``from a import b``); relative imports keep their leading dots."""
 
+    copied: frozenset[str] = frozenset()
+    """What the file takes the attributes of as a whole (``cls.dispatch.__dict__``): a wrapper has one more, by which what
+    they are given to would pass for a wrapper of the same function."""
     renamed: frozenset[tuple[str, str]] = frozenset()
     """(attribute, name of a function or of something imported) where the one is set to the other."""
     mentions_graph: bool = False
@@ -440,6 +443,8 @@ class _Walk:
         self.handed: list[tuple[str, ast.Call]] = []
         self.resolved = _Resolved(self.imports)
         self.renamed: set[tuple[str, str]] = set()
+        self.copied: set[str] = set()
+        self.hides_frames = False
         self.tracer_modules: set[str] = set()
         self.lists_itself = False
         self.initialize_lines: list[int] = []
@@ -474,6 +479,7 @@ class _Walk:
             initialize_lines=tuple(sorted(self.initialize_lines)),
             outside_hazards=frozenset(self.outside_hazards),
             looked_at=frozenset(self.looked_at),
+            copied=frozenset(self.copied),
             handed_over=frozenset(self._handed_over()),
             generated=_is_generated(self.source.text[:2000]),
             worker_calls=self.worker_calls.found(self.lines, {node.name: bool(node.bases) for node, _ in self.classes}),
@@ -555,6 +561,7 @@ class _Walk:
             context.let_go.update(_names_let_go(node))
             if any(isinstance(target, ast.Name) and target.id in HIDDEN_FRAMES for target in node.targets):
                 context.frames = max(context.frames, 1)
+                self.hides_frames |= context.scope == "module"
         elif kind is ast.With or kind is ast.AsyncWith:
             context.withs = True
         elif kind is ast.Delete:
@@ -757,8 +764,11 @@ class _Walk:
             context.backs += 1
         elif attribute in FRAME_ATTRIBUTES:
             context.frames = max(context.frames, FRAME_ATTRIBUTES[attribute])
-        elif attribute == "__dict__" and context.klass and context.name not in _COPYING_METHODS:
-            context.klass.sets |= _is_self(node.value, context)
+        elif attribute == "__dict__":
+            if context.klass and context.name not in _COPYING_METHODS:
+                context.klass.sets |= _is_self(node.value, context)
+            if isinstance(node.value, ast.Attribute):
+                self.copied.add(node.value.attr)
 
     # --- from nodes to values ----------------------------------------------------------------------------------------
 
@@ -788,7 +798,7 @@ class _Walk:
             has_loop=context.loop,
             has_with=context.withs,
             has_docstring=body is not node.body,
-            frame_depth=context.depth(),
+            frame_depth=max(context.depth(), int(self.hides_frames)),
             is_recursive=context.recursive,
             namesakes=tuple(context.namesakes),
             is_continued=self._is_continued(node.lineno),

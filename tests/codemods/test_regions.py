@@ -1148,6 +1148,60 @@ def test_attribute_that_the_tracer_would_convert(source: str, make: str, fake_tr
         assert fake_tracer.run(text.replace(".log_static", ".log"))[0] != before
 
 
+def test_method_whose_attributes_are_given_to_another_function(fake_tracer: Any) -> None:
+    program = dedent("""
+        import inspect
+        class View:
+            @classmethod
+            def as_view(cls):
+                def view(request):
+                    return cls().dispatch(request)
+                view.__dict__.update(cls.dispatch.__dict__)
+                return view
+            def dispatch(self, request):
+                return request
+            dispatch.exempt = True
+            def setup(self, request):
+                return request
+        made = View.as_view()
+        print(made(1), made.exempt, inspect.signature(made), View().setup(2))
+    """)
+    text = annotated({"m.py": program}, every=True)["m.py"].edited.text
+    assert "@_dft.log_static\n    def setup" in text
+    before, _, _ = fake_tracer.run(program)
+    after, events, _ = fake_tracer.run(text)
+    assert (before.error, after) == ("", before)
+    assert [name for _, name in events] == ["View.as_view", "dispatch", "view", "View.setup"]
+
+
+def test_module_that_asks_for_its_frames_to_be_hidden(fake_tracer: Any) -> None:
+    program = dedent("""
+        import unittest
+        __unittest = True
+        class Mixin:
+            def check(self, x):
+                self.assertTrue(x)
+        class Case(Mixin, unittest.TestCase):
+            pass
+        def shown(error):
+            at = error.__traceback__
+            while at.tb_next and "__unittest" not in at.tb_next.tb_frame.f_globals:
+                at = at.tb_next
+            return at.tb_frame.f_code.co_name
+        exec(compile("def user(): Case().check(0)", "user.py", "exec"), other := {"Case": Case})
+        try:
+            other["user"]()
+        except AssertionError as error:
+            error.__traceback__ = error.__traceback__.tb_next
+            print(shown(error))
+    """)
+    text = annotated({"m.py": program}, every=True)["m.py"].edited.text
+    before, _, _ = fake_tracer.run(program)
+    after, events, _ = fake_tracer.run(text)
+    assert (before.output, after) == ("user\n", before)
+    assert [name for _, name in events] == ["check", "shown"]
+
+
 MAPPED = """
 try: import {package}
 except ImportError: pass
