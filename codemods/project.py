@@ -377,6 +377,7 @@ class Project:
         """What of a file's calls makes worker processes, by the name that the facts give it."""
         summary = self.files[path]
         names = {name for call in summary.facts.worker_calls for name in call.callees}
+        names |= {name for value in summary.facts.worker_values for name in value.names}
         found = {name: self._maker(summary, name) for name in names}
         return {name: maker for name, maker in found.items() if maker is not None}
 

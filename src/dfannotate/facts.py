@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from dfannotate import vocabulary
-from dfannotate.calls import CONTEXT_MAKERS, Calls, WorkerCall, may_make_workers
+from dfannotate.calls import CONTEXT_MAKERS, Calls, WorkerCall, WorkerValue, may_make_workers
 from dfannotate.names import UNNAMED, dotted, is_main_guard, resolve
 from dfannotate.source import PARTS, Source, nodes_in
 
@@ -276,6 +276,7 @@ class ModuleFacts:
     mentions_script: bool
     """Speaks of TorchScript, in code or in a comment: its modules may be compiled from their source."""
     worker_calls: tuple[WorkerCall, ...] = ()
+    worker_values: tuple[WorkerValue, ...] = ()
     """Calls by which worker processes may come to be."""
     aliases: tuple[tuple[str, str], ...] = ()
     """Top-level name -> what it stands for by an assignment (``Loader = DataLoader``)."""
@@ -465,6 +466,7 @@ class _Walk:
             handed_over=frozenset(self._handed_over()),
             generated=_is_generated(self.source.text[:2000]),
             worker_calls=self.worker_calls.found(self.lines, {node.name: bool(node.bases) for node, _ in self.classes}),
+            worker_values=self.worker_calls.values(self.source.text),
             aliases=self.worker_calls.aliases(),
             mentions_script=_mentions_script(self.source.text),
             renamed=frozenset(pair for pair in self.renamed if pair[1] in callable_names),
