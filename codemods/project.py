@@ -15,7 +15,14 @@ from dfannotate.codemods import Context
 from dfannotate.facts import LISTERS, ClassFacts, FunctionFacts, ModuleFacts
 from dfannotate.names import resolve
 from dfannotate.rules.loaders import MAKERS, Maker
-from dfannotate.rules.safety import Surroundings, base_is_harmless, is_compiler, makes_graph, own_hazard
+from dfannotate.rules.safety import (
+    INIT_WRITERS,
+    Surroundings,
+    base_is_harmless,
+    is_compiler,
+    makes_graph,
+    own_hazard,
+)
 
 _HOPS = 12
 """How many re-exports are followed before a name counts as unknown."""
@@ -94,6 +101,8 @@ class Project:
         self.wrapped_names = frozenset().union(*(s.facts.looked_at for s in self.files.values()))
         self.compares_code = any(s.facts.compares_code for s in self.files.values())
         self.outside = frozenset().union(*(s.facts.outside_hazards for s in self.files.values()))
+        every_import = (name for s in self.files.values() for name in s.facts.imported)
+        self.rewrites_init = not INIT_WRITERS.isdisjoint(name.partition(".")[0] for name in every_import)
         self.entries = self._entries(console_scripts)
         self._bases: dict[tuple[str, str], list[tuple[str, str]]] = {}
         self._hazards = self._class_hazards()
@@ -121,6 +130,7 @@ class Project:
             frozenset(heads - self.packages),
             self.wrapped_names,
             self._compiled_in(summary),
+            self.rewrites_init,
             self.compares_code,
             frozenset(klass.qualname for klass in summary.facts.classes if (path, klass.qualname) in self._framed),
         )

@@ -95,6 +95,9 @@ INSPECTORS = (
 )
 """Calls that look into a function they are given, or that run it where tracing must not."""
 
+INIT_WRITERS = frozenset({"sqlalchemy", "flask_sqlalchemy", "sqlmodel"})
+"""Packages that give a class a new ``__init__``, with the parameters that they read off the code of its own."""
+
 HARMLESS_DECORATORS = (
     "functools.lru_cache",
     "functools.cache",
@@ -185,6 +188,7 @@ class Surroundings:
     ``frame_names``: names of the project's functions through which frames of their callers are looked at.
     ``wrapped_names``: functions of the project whose defaults, code, … are looked at somewhere in it.
     ``compiled``: names of functions and classes of the module that the project compiles, or may, somewhere else.
+    ``rewrites_init``: the project uses a package that reads and replaces the ``__init__`` of its heirs.
     ``compares_code``: somewhere in the project methods are told apart by their code, which those of all wrappers share.
     ``framed_classes``: qualified names of classes of the module whose constructor's frame is read by that of a base.
     ``packages``: top-level names of the packages, other than the project's own, that the module imports."""
@@ -194,6 +198,7 @@ class Surroundings:
     packages: frozenset[str] = frozenset()
     wrapped_names: frozenset[str] = frozenset()
     compiled: frozenset[str] = frozenset()
+    rewrites_init: bool = False
     compares_code: bool = False
     framed_classes: frozenset[str] = frozenset()
 
@@ -274,6 +279,8 @@ def _why_region(function: FunctionFacts, module: ModuleFacts, around: Surroundin
     is_framed = function.name == "__init__" and function.owner in around.framed_classes
     if function.frame_depth or is_framed or _calls_frame_function(function, around):
         return "frames"
+    if function.lets_go:  # a wrapper would hold on to its arguments
+        return "references"
     # Each level would take two of the frames that the interpreter allows.
     if function.is_recursive or any(call_cost(name, False) != "io" for name in function.namesakes):
         return "recursive"
@@ -282,6 +289,8 @@ def _why_region(function: FunctionFacts, module: ModuleFacts, around: Surroundin
     if function.scope == "class" and _is_dunder(function.name) and function.name not in DECORATED_DUNDERS:
         return "dunder"
     if function.name in around.wrapped_names or (around.compares_code and function.scope == "class"):
+        return "introspected"
+    if function.name == "__init__" and around.rewrites_init and around.unsafe_classes.get(function.owner):
         return "introspected"
     return None
 

@@ -38,9 +38,14 @@ FRAME_CALLS = {
 
 FRAME_ATTRIBUTES = {
     **dict.fromkeys(("__traceback__", "__cause__", "with_traceback", "tb_frame", "tb_next", "tb_lineno"), 2),
+    "_source_traceback": DEEP,  # where a future or a task of asyncio was made, while that is debugged
     **dict.fromkeys(("f_code", "f_globals", "f_lineno", "f_locals", "f_trace"), 1),
 }
 """Attributes of frames, and those by which a program puts together the traceback that somebody will read."""
+
+HIDDEN_FRAMES = frozenset({"__tracebackhide__", "__traceback_hide__"})
+"""Local names by which a function asks those that show tracebacks to leave its frame out: with a wrapper above it there
+would be one to show."""
 
 FRAME_HANDERS = frozenset({"save_hyperparameters"})
 """Methods, whoever defines them, that take a constructor's arguments from its frame, and those of the constructors of
@@ -160,6 +165,9 @@ class FunctionFacts:
     same class, maybe the file that ``read`` reads."""
     is_continued: bool
     """A backslash stands before ``def``, at the end of the line above."""
+    lets_go: bool
+    """Gives up one of its own parameters, so that the object can go, or to break a circle of an exception and the
+    frames of its traceback."""
 
     @property
     def first_parameter(self) -> str:
@@ -343,6 +351,7 @@ class _Context:
         "calls",
         "frames",
         "klass",
+        "let_go",
         "levels",
         "loop",
         "name",
@@ -382,6 +391,8 @@ class _Context:
         self.namesakes: list[str] = []
         self.levels: list[tuple[str, int]] = []
         """Calls that may be given a stack level, if they are what they look like, and what they would look at."""
+        self.let_go: set[str] = set()
+        """Names that are deleted or set to None."""
         self.statements = 0
         self.loop = self.withs = self.yields = self.recursive = False
         self.frames = self.backs = 0
@@ -541,8 +552,13 @@ class _Walk:
             return True
         if kind is ast.Assign:
             self._rename(node)
+            context.let_go.update(_names_let_go(node))
+            if any(isinstance(target, ast.Name) and target.id in HIDDEN_FRAMES for target in node.targets):
+                context.frames = max(context.frames, 1)
         elif kind is ast.With or kind is ast.AsyncWith:
             context.withs = True
+        elif kind is ast.Delete:
+            context.let_go.update(target.id for target in node.targets if isinstance(target, ast.Name))
         elif kind is ast.Global or kind is ast.Nonlocal:
             self._take(node.names)
             if kind is ast.Global:
@@ -593,8 +609,6 @@ class _Walk:
         if klass:
             if node.name in vocabulary.HAZARDOUS_NAMES:
                 klass.hazards.add(node.name)
-            if node.name in ("__getattr__", "__getattribute__"):
-                klass.getattr = True
             if node.name in ("__init__", "run"):
                 klass.defines.add(node.name)
         context = _Context("function", node.name, outer, klass, self_name, node)
@@ -612,7 +626,9 @@ class _Walk:
                 if isinstance(part, ast.Constant) and isinstance(part.value, str):
                     klass.hazards.update(vocabulary.HAZARDOUS_NAMES.intersection(re.findall(r"\w+", part.value)))
         context = _Context("class", node.name, outer, klass, node=node)
-        klass.hazards.update(vocabulary.HAZARDOUS_NAMES.intersection(_names_bound_by(node.body)))
+        bound = set(_names_bound_by(node.body))
+        klass.hazards.update(vocabulary.HAZARDOUS_NAMES & bound)
+        klass.getattr = not bound.isdisjoint(("__getattr__", "__getattribute__"))
         self._scan(node.body, context)
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
@@ -746,6 +762,7 @@ class _Walk:
         body = node.body[1:] if is_docstring(node.body[0]) else node.body
         text = self.lines[node.lineno - 1]
         calls = tuple(Call(name, line) for name, line in sorted(context.calls, key=_line_of_call))
+        parameters = _parameters(node.args)
         return FunctionFacts(
             qualname=context.qualname,
             name=node.name,
@@ -761,7 +778,7 @@ class _Walk:
             is_generator=context.yields,
             body="stub" if _is_stub(body) else "code",
             decorators=tuple(self._decorator(decorator) for decorator in node.decorator_list),
-            parameters=_parameters(node.args),
+            parameters=parameters,
             calls=calls,
             statements=context.statements - (len(node.body) - len(body)),
             has_loop=context.loop,
@@ -771,6 +788,7 @@ class _Walk:
             is_recursive=context.recursive,
             namesakes=tuple(context.namesakes),
             is_continued=self._is_continued(node.lineno),
+            lets_go=bool(context.let_go) and not context.let_go.isdisjoint(p.name for p in parameters),
         )
 
     def _is_continued(self, line: int) -> bool:
@@ -1005,7 +1023,7 @@ _COPYING_METHODS = frozenset(
 _STATEMENTS: frozenset[type] = frozenset(kind for kind in PARTS if issubclass(kind, ast.stmt))
 _TELLING_STATEMENTS: frozenset[type] = frozenset(
     {ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal}
-    | {ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Assign}
+    | {ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Assign, ast.Delete}
 )
 _TELLING_ATTRIBUTES = vocabulary.HAZARDOUS_NAMES | LOOKED_AT | FRAME_ATTRIBUTES.keys() | {"f_back", "__dict__"}
 _TELLING_CALLS = (
@@ -1039,6 +1057,13 @@ def _nesting(body: Iterable[ast.stmt]) -> int:
             weight = 2 if isinstance(node, ast.Try) else 1
             deepest = max(deepest, weight + _nesting(inner))
     return deepest
+
+
+def _names_let_go(node: ast.Assign) -> Iterator[str]:
+    """Names that are set to None, or to a tuple of nothing but that."""
+    values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+    if values and all(isinstance(value, ast.Constant) and value.value is None for value in values):
+        yield from (target.id for target in node.targets if isinstance(target, ast.Name))
 
 
 def _line_of_call(call: tuple[str, int]) -> int:
