@@ -38,6 +38,17 @@ DESCRIPTION = "program.json"
 WITHOUT_TORCH = Path(__file__).parent / "without_torch"
 """For the path of programs that are to do without torch, which the tracer imports, for seconds, where it finds it."""
 TRACES = CORPUS / "traces"
+TIMEOUT = 600
+"""Seconds that a program may take before it is taken for one that hangs; on a busy machine, importing torch is slow."""
+LIBRARY = '''"""Reading."""
+import os
+
+
+def load(path):
+    with open(path) as stream:
+        return stream.read()
+'''
+"""A module with a function that is worth tracing."""
 MANIFEST = ".dfannotate/manifest.json"
 """Below the root of a project."""
 
