@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -113,6 +114,13 @@ def real_trace(request: pytest.FixtureRequest) -> RealTrace:
     """Each trace of the corpus in turn."""
     trace: RealTrace = request.param
     return trace
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _interruptible() -> None:
+    """What a script starts in its background ignores interrupts, and so would all that the tests start."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
