@@ -44,8 +44,8 @@ FRAME_ATTRIBUTES = {
 """Attributes of frames, and those by which a program puts together the traceback that somebody will read."""
 
 HIDDEN_FRAMES = frozenset({"__tracebackhide__", "__traceback_hide__", "__unittest"})
-"""Names by which a function, or a module for all of its own, asks those that show tracebacks to leave its frame out: with
-a wrapper above it there would be one to show."""
+"""Names by which a function, or a module for all of its own, asks those that show tracebacks to leave its frame out:
+with a wrapper above it there would be one to show."""
 
 FRAME_HANDERS = frozenset({"save_hyperparameters"})
 """Methods, whoever defines them, that take a constructor's arguments from its frame, and those of the constructors of
@@ -293,8 +293,8 @@ class ModuleFacts:
     ``import a.b`` and for ``from a import b``); relative imports keep their leading dots."""
 
     copied: frozenset[str] = frozenset()
-    """What the file takes the attributes of as a whole (``cls.dispatch.__dict__``): a wrapper has one more, by which what
-    they are given to would pass for a wrapper of the same function."""
+    """What the file takes the attributes of as a whole (``cls.dispatch.__dict__``): a wrapper has one more, by which
+    what they are given to would pass for a wrapper of the same function."""
     renamed: frozenset[tuple[str, str]] = frozenset()
     """(attribute, name of a function or of something imported) where the one is set to the other."""
     mentions_graph: bool = False
