@@ -1270,9 +1270,14 @@ def test_import_of_a_package_asks_for_no_stack(path: str, named: bool, monkeypat
     text = annotated({path: "def f():\n    open('x')\n"})[path].edited.text
     made = next(line.partition("(")[2] for line in text.splitlines() if line.startswith("_dft = "))
     assert made == ('"m", name="m")' if named else '"m")')
-    asked: list[int] = []
+    asked: list[tuple[int, ...]] = []
     stack = inspect.stack
-    monkeypatch.setattr(inspect, "stack", lambda *given: asked.append(1) or stack(*given))
+
+    def ask(*given: int) -> Any:
+        asked.append(given)
+        return stack(*given)
+
+    monkeypatch.setattr(inspect, "stack", ask)
     space: dict[str, Any] = {"__name__": "m"}
     exec(compile(text, path, "exec"), space)
     assert not (named and asked)
