@@ -92,6 +92,8 @@ class Project:
         self.graph_classes = self._graph_classes()
         self.outlives = any(s.facts.outlives for s in self.files.values())
         self.wrapped_names = frozenset().union(*(s.facts.looked_at for s in self.files.values()))
+        self.looks_into = any(s.facts.looks_into for s in self.files.values())
+        self.walks_frames = any(s.facts.walks_frames for s in self.files.values())
         self.outside = frozenset().union(*(s.facts.outside_hazards for s in self.files.values()))
         self.entries = self._entries(console_scripts)
         self._hazards = self._class_hazards()
@@ -112,7 +114,13 @@ class Project:
         }
         heads = {target.partition(".")[0] for target in imports.values() if not target.startswith(".")}
         around = Surroundings(
-            unsafe, self.frame_names, frozenset(heads - self.packages), self.wrapped_names, self._compiled_in(summary)
+            unsafe,
+            self.frame_names,
+            frozenset(heads - self.packages),
+            self.wrapped_names,
+            self._compiled_in(summary),
+            self.looks_into,
+            self.walks_frames,
         )
         return Context(
             category,

@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
+from dfannotate.names import is_dunder
 from dfannotate.rules.clocks import clock_of
 from dfannotate.rules.selection import call_cost
 from dfannotate.vocabulary import HAZARDOUS_NAMES
@@ -184,6 +185,8 @@ class Surroundings:
     ``unsafe_classes``: qualified name of a class of the module -> why its objects are a hazard.
     ``frame_names``: names of the project's functions through which frames of their callers are looked at.
     ``wrapped_names``: functions of the project whose defaults, code, … are looked at somewhere in it.
+    ``looks_into``: the project looks at those of functions that it is given, whichever they are.
+    ``walks_frames``: the project goes up the stack, whoever stands on it.
     ``compiled``: names of functions and classes of the module that the project compiles, or may, somewhere else.
     ``packages``: top-level names of the packages, other than the project's own, that the module imports."""
 
@@ -192,6 +195,8 @@ class Surroundings:
     packages: frozenset[str] = frozenset()
     wrapped_names: frozenset[str] = frozenset()
     compiled: frozenset[str] = frozenset()
+    looks_into: bool = False
+    walks_frames: bool = False
 
 
 @dataclass(frozen=True)
@@ -267,22 +272,21 @@ def _why_region(function: FunctionFacts, module: ModuleFacts, around: Surroundin
             return "unknown-decorator"
     if "<locals>" in function.qualname:
         return "nested"
-    if function.frame_depth or _calls_frame_function(function, around):
+    # What calls nothing is never above one that walks up the stack; anything else may be, through whatever it is given.
+    if function.frame_depth or _calls_frame_function(function, around) or (around.walks_frames and function.calls):
         return "frames"
     # Each level would take two of the frames that the interpreter allows.
     if function.is_recursive or any(call_cost(name, False) != "io" for name in function.namesakes):
         return "recursive"
     if function.qualname in _about(module).in_cycles:
         return "recursive"
-    if function.scope == "class" and _is_dunder(function.name) and function.name not in DECORATED_DUNDERS:
+    if function.scope == "class" and is_dunder(function.name) and function.name not in DECORATED_DUNDERS:
         return "dunder"
-    if function.name in around.wrapped_names:
+    if function.name in around.wrapped_names or around.looks_into:
         return "introspected"
+    if function.releases:  # a wrapper holds on to what it hands on
+        return "released-argument"
     return None
-
-
-def _is_dunder(name: str) -> bool:
-    return name.startswith("__") and name.endswith("__") and len(name) > 4
 
 
 @lru_cache(maxsize=4096)
