@@ -22,7 +22,7 @@ from dfannotate.members import classes_in
 from dfannotate.rules.loaders import Maker
 from dfannotate.rules.roles import Categories
 from dfannotate.rules.safety import Surroundings, Treatment, treat
-from dfannotate.rules.selection import why_left_out
+from dfannotate.rules.selection import is_short, why_left_out
 from dfannotate.shapes import Names, atexit_line, choose_names, event_class_lines, import_lines, instance_line
 from dfannotate.worker_shapes import Part, worker_lines
 
@@ -154,7 +154,13 @@ class Plan:
         reason = self.reserved.get(function.qualname)
         if reason is None and not self.context.every_function:
             reason = why_left_out(function, self.facts)
-        return Treatment("none", reason) if reason else treat(function, self.facts, self.context.around)
+        if reason:
+            return Treatment("none", reason)
+        treatment = treat(function, self.facts, self.context.around)
+        if treatment.form == "plain" and self.context.every_function and is_short(function, self.facts):
+            # The decorator that looks at arguments takes up to four times as long, and would find nothing.
+            return Treatment("static", "short")
+        return treatment
 
     def _treatment_of_start(self, function: FunctionFacts) -> Treatment:
         """A function in whose body the tracer starts is not begun when a decorator would look at the clock."""

@@ -49,9 +49,8 @@ class Lifecycle(Codemod):
 
     def _at_entries(self, plan: Plan) -> None:
         facts, context = plan.facts, plan.context
-        for function in facts.functions:
-            if function.scope == "module" and function.name in context.entry_functions:
-                _in_function(plan, function)
+        for function in _entries(plan):
+            _in_function(plan, function)
         guards = [guard for guard in facts.guards if not _calls_entry(plan, [n for s in guard.body for n in s.names])]
         if len(guards) == 1 and _is_last(plan, guards[0]) and not context.outlives:
             _in_guard(plan, guards[0])
@@ -171,8 +170,20 @@ def _reserve_callers(plan: Plan) -> None:
                 grown = True
 
 
+def _entries(plan: Plan) -> list[FunctionFacts]:
+    """What console scripts enter of this file. They import the module, and find nothing that a guard defines."""
+    guards, names = plan.facts.guards, plan.context.entry_functions
+    return [
+        function
+        for function in plan.facts.functions
+        if function.scope == "module"
+        and function.name in names
+        and not any(guard.line <= function.line <= guard.end_line for guard in guards)
+    ]
+
+
 def _calls_entry(plan: Plan, names: list[str]) -> bool:
-    entries = {*plan.context.entry_functions, *plan.context.entry_calls}
+    entries = {*(function.name for function in _entries(plan)), *plan.context.entry_calls}
     return not entries.isdisjoint(names)
 
 

@@ -94,9 +94,13 @@ class Project:
         self.wrapped_names = frozenset().union(*(s.facts.looked_at for s in self.files.values()))
         self.looks_into = any(s.facts.looks_into for s in self.files.values())
         self.walks_frames = any(s.facts.walks_frames for s in self.files.values())
+        self.compares_code = any(s.facts.compares_code for s in self.files.values())
         self.outside = frozenset().union(*(s.facts.outside_hazards for s in self.files.values()))
         self.entries = self._entries(console_scripts)
+        self._bases: dict[tuple[str, str], list[tuple[str, str]]] = {}
         self._hazards = self._class_hazards()
+        handing = {key: "frames" for key, klass in self._classes.items() if klass.hands_frames}
+        self._framed = _spread(handing, self._bases)
 
     def context(self, path: str, category: str, *, is_entry: bool, every_function: bool = False) -> Context:
         """What the plan for one file depends on."""
@@ -121,6 +125,8 @@ class Project:
             self._compiled_in(summary),
             self.looks_into,
             self.walks_frames,
+            self.compares_code,
+            frozenset(klass.qualname for klass in summary.facts.classes if (path, klass.qualname) in self._framed),
         )
         return Context(
             category,
@@ -460,7 +466,7 @@ class Project:
         """(path, qualified name) -> why methods of the class are a hazard, by itself, its bases or its heirs.
 
         A method of a base runs on objects of an heir, so what an heir defines counts for its bases too."""
-        bases: dict[tuple[str, str], list[tuple[str, str]]] = {}
+        bases = self._bases
         reasons: dict[tuple[str, str], str] = {}
         while pending := [key for key in self._classes if key not in bases]:  # a base may bring its module in
             for key in pending:

@@ -188,6 +188,8 @@ class Surroundings:
     ``looks_into``: the project looks at those of functions that it is given, whichever they are.
     ``walks_frames``: the project goes up the stack, whoever stands on it.
     ``compiled``: names of functions and classes of the module that the project compiles, or may, somewhere else.
+    ``compares_code``: somewhere in the project methods are told apart by their code, which those of all wrappers share.
+    ``framed_classes``: qualified names of classes of the module whose constructor's frame is read by that of a base.
     ``packages``: top-level names of the packages, other than the project's own, that the module imports."""
 
     unsafe_classes: Mapping[str, str] = field(default_factory=dict)
@@ -197,6 +199,8 @@ class Surroundings:
     compiled: frozenset[str] = frozenset()
     looks_into: bool = False
     walks_frames: bool = False
+    compares_code: bool = False
+    framed_classes: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -273,7 +277,9 @@ def _why_region(function: FunctionFacts, module: ModuleFacts, around: Surroundin
     if "<locals>" in function.qualname:
         return "nested"
     # What calls nothing is never above one that walks up the stack; anything else may be, through whatever it is given.
-    if function.frame_depth or _calls_frame_function(function, around) or (around.walks_frames and function.calls):
+    may_be_above = around.walks_frames and bool(function.calls)
+    is_framed = function.name == "__init__" and function.owner in around.framed_classes
+    if function.frame_depth or may_be_above or is_framed or _calls_frame_function(function, around):
         return "frames"
     # Each level would take two of the frames that the interpreter allows.
     if function.is_recursive or any(call_cost(name, False) != "io" for name in function.namesakes):
@@ -282,7 +288,8 @@ def _why_region(function: FunctionFacts, module: ModuleFacts, around: Surroundin
         return "recursive"
     if function.scope == "class" and is_dunder(function.name) and function.name not in DECORATED_DUNDERS:
         return "dunder"
-    if function.name in around.wrapped_names or around.looks_into:
+    is_compared = around.compares_code and function.scope == "class"
+    if function.name in around.wrapped_names or around.looks_into or is_compared:
         return "introspected"
     if function.releases:  # a wrapper holds on to what it hands on
         return "released-argument"

@@ -8,7 +8,7 @@ may do anything, so it is never taken for cheap: the tables err on the side of o
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
@@ -639,20 +639,35 @@ def _is_lifecycle(name: str) -> bool:
     return (bare in LIFECYCLE_WORDS or _matches(bare, LIFECYCLE_PATTERNS)) and not bare.startswith(QUESTIONS)
 
 
-def _is_trivial(function: FunctionFacts, module: ModuleFacts) -> bool:
+def is_short(function: FunctionFacts, module: ModuleFacts) -> bool:
+    """Whether a call of the function is over so soon that what a decorator does beside it is most of its time: few
+    statements, no loop, no ``with``, no I/O."""
+    return _has_few_statements(function) and "io" not in _costs(function, module)
+
+
+def _has_few_statements(function: FunctionFacts) -> bool:
     if function.has_loop or function.has_with:
         return False
-    if function.statements > FEW_STATEMENTS and function.name != "__init__":
+    return function.statements <= FEW_STATEMENTS or function.name == "__init__"
+
+
+def _is_trivial(function: FunctionFacts, module: ModuleFacts) -> bool:
+    if not _has_few_statements(function):
         return False
     if function.is_async:
         return not function.calls  # what it calls, it may wait for
+    return all(cost == "cheap" for cost in _costs(function, module))
+
+
+def _costs(function: FunctionFacts, module: ModuleFacts) -> Iterator[Cost]:
+    """What each call in the function costs, in the order of the source."""
     heads: frozenset[str] | None = None
     for call in function.calls:
         name = call.name
         head, dot, rest = name.partition(".")
         if not dot:
-            if call_cost(name, False) != "cheap" or _is_shadowed(name, function, module):
-                return False
+            cost = call_cost(name, False)
+            yield "work" if cost == "cheap" and _is_shadowed(name, function, module) else cost
             continue
         if head in ("self", "cls"):
             imported = False
@@ -662,9 +677,7 @@ def _is_trivial(function: FunctionFacts, module: ModuleFacts) -> bool:
             if heads is None:
                 heads = _imported_heads(module)
             imported = head in heads
-        if call_cost(name, imported) != "cheap":
-            return False
-    return True
+        yield call_cost(name, imported)
 
 
 def _is_shadowed(name: str, function: FunctionFacts, module: ModuleFacts) -> bool:

@@ -43,6 +43,10 @@ FRAME_ATTRIBUTES = {
 }
 """Attributes of frames, and those by which a program puts together the traceback that somebody will read."""
 
+FRAME_HANDERS = frozenset({"save_hyperparameters"})
+"""Methods, whoever defines them, that take a constructor's arguments from its frame, and those of the constructors of
+its heirs from the frames directly above."""
+
 LISTERS = frozenset({"dir", "vars", "inspect.getmembers"})
 """Calls that list the names of a module they are given."""
 
@@ -51,6 +55,9 @@ LOOKED_AT = frozenset({"__code__", "__defaults__", "__kwdefaults__", "__closure_
 
 LOOKING_CALLS = frozenset({f"inspect.{name}" for name in ("getfullargspec", "getargspec", "getclosurevars")})
 """Calls that tell a function from its wrapper."""
+
+CODE_COMPARERS = frozenset({"is_overridden", "is_overriden", "is_method_overridden"})
+"""What trainers call the function that compares the code of a method with that of a base's."""
 
 INSPECTING_PACKAGES = frozenset(
     {"torch", "numba", "jax", "tensorflow", "tf", "taichi", "triton", "cython", "inspect", "signal", "dis", "warp"}
@@ -181,6 +188,8 @@ class ClassFacts:
     """Sets attributes whose names are not in the source (``setattr(self, name, …)``, ``self.__dict__``)."""
     defines: frozenset[str] = frozenset()
     """Which of ``__init__`` and ``run`` it has itself."""
+    hands_frames: bool = False
+    """Its constructor calls what reads the arguments off its frame and off its heirs'."""
 
 
 @dataclass(frozen=True)
@@ -288,6 +297,8 @@ class ModuleFacts:
     """(attribute, name of a function or of something imported) where the one is set to the other."""
     mentions_graph: bool = False
     """Speaks of graphs that torch makes of whole functions, which nothing but tensors may break."""
+    compares_code: bool = False
+    """Tells by their code whether two functions are the same, or imports what does: an heir's method and its base's."""
 
     def import_map(self) -> dict[str, str]:
         return dict(self.imports)
@@ -348,8 +359,8 @@ class _Context:
         "node",
         "outer",
         "owner",
-        "qualname",
         "parameters",
+        "qualname",
         "recursive",
         "releases",
         "scope",
@@ -406,13 +417,13 @@ class _Context:
 
 
 class _Class:
-    __slots__ = ("defines", "getattr", "hazards", "qualname", "sets")
+    __slots__ = ("defines", "frames", "getattr", "hazards", "qualname", "sets")
 
     def __init__(self, qualname: str) -> None:
         self.qualname = qualname
         self.hazards: set[str] = set()
         self.defines: set[str] = set()
-        self.getattr = self.sets = False
+        self.getattr = self.sets = self.frames = False
 
 
 class _Walk:
@@ -476,6 +487,7 @@ class _Walk:
             mentions_script=_mentions_script(self.source.text),
             renamed=frozenset(pair for pair in self.renamed if pair[1] in callable_names),
             mentions_graph=_mentions_graph(self.source.text),
+            compares_code=self._compares_code(),
             outlives=not OUTLIVING.isdisjoint(target.partition(".")[0] for target in self.imported),
             mpi=tuple(self._mpi(body, "", direct=True)) if "mpi4py" in self.source.text else (),
         )
@@ -690,6 +702,8 @@ class _Walk:
             name_of = node.args[1]
             if isinstance(name_of, ast.Constant) and name_of.value in LOOKED_AT:
                 self.inspected.append((node.args[0], context))
+        if last in FRAME_HANDERS and context.klass:
+            context.klass.frames |= context.name == "__init__"
         if last == "warn" and len(node.args) > 2:
             context.levels.append((name, _integer(node.args[2]) - 1))
         of_object = last == "__setattr__" and len(node.args) > 2 and context.name != "__setattr__"
@@ -702,6 +716,14 @@ class _Walk:
                 self._set_by_name([target, *(node.args[:1] or given)], context)
         elif last == "vars" and node.args and _is_self(node.args[0], context) and context.klass:
             context.klass.sets = True
+
+    def _compares_code(self) -> bool:
+        if any(name.rpartition(".")[2] in CODE_COMPARERS for name in self.imported):
+            return True
+        if "__code__" not in self.source.text:
+            return False
+        compared = (node for node in ast.walk(self.source.tree) if isinstance(node, ast.Compare))
+        return any(sum(map(_is_code, (node.left, *node.comparators))) > 1 for node in compared)
 
     def _handed_over(self) -> Iterator[tuple[str, str]]:
         for raw, node, _ in self.handed:
@@ -842,6 +864,7 @@ class _Walk:
             has_getattr=klass.getattr,
             sets_attributes=klass.sets,
             defines=frozenset(klass.defines),
+            hands_frames=klass.frames,
         )
 
     def _of_context(self, node: ast.expr) -> str:
@@ -1045,10 +1068,14 @@ _TELLING_STATEMENTS: frozenset[type] = frozenset(
     | {ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Assign, ast.Delete}
 )
 _TELLING_ATTRIBUTES = vocabulary.HAZARDOUS_NAMES | LOOKED_AT | FRAME_ATTRIBUTES.keys() | {"f_back", "__dict__"}
-_TELLING_CALLS = _ATTRIBUTE_SETTERS | {
-    *(vocabulary.INITIALIZE, "globals", "dir", "vars", "locals", "_getframe", "currentframe", "warn", "setattr"),
-    *("delattr", "getattr", "hasattr"),
-}
+_TELLING_CALLS = (
+    _ATTRIBUTE_SETTERS
+    | FRAME_HANDERS
+    | {
+        *(vocabulary.INITIALIZE, "globals", "dir", "vars", "locals", "_getframe", "currentframe", "warn", "setattr"),
+        *("delattr", "getattr", "hasattr"),
+    }
+)
 """Of all others, the walk has no more to note."""
 
 
@@ -1082,6 +1109,10 @@ def _nesting(body: Iterable[ast.stmt]) -> int:
 
 def _line_of_call(call: tuple[str, int]) -> int:
     return call[1]
+
+
+def _is_code(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "__code__"
 
 
 def _is_self(node: ast.expr, context: _Context) -> bool:

@@ -714,6 +714,29 @@ def test_entry_function_that_cannot_hold_the_start(source: str, rewrite: Callabl
     assert done.notes == ("m.py:1: main() cannot hold the start of tracing",)
 
 
+def test_function_that_a_guard_defines_is_no_entry_point(
+    rewrite: Callable[..., Any], expanded: Callable[[str], str]
+) -> None:
+    before = """
+        import sys
+        if __name__ == "__main__":
+            def main(): pass
+            main()
+        """
+    after = """
+        import sys
+        <import start>
+        if __name__ == "__main__":
+            <start>
+            try:
+                def main(): pass
+                main()
+            finally:
+                <finish>
+        """
+    assert rewrite(before, mains=("main",)).text == expanded(after)
+
+
 def test_method_called_main_is_no_entry_point(rewrite: Callable[..., Any]) -> None:
     assert not rewrite("class A:\n    def main(self):\n        pass\n", mains=("main",)).changed
 

@@ -72,3 +72,20 @@ def test_what_forward_calls_may_be_scripted_however_far() -> None:
         "n.py": "def b(): c()\ndef d(): a()\n",
     }
     assert project_of(files).scripted == {"forward", "a", "b", "c"}
+
+
+@pytest.mark.parametrize(
+    ("text", "compares"),
+    [
+        pytest.param("def same(a, b): return a.f.__code__ != b.f.__code__\n", True, id="of-two"),
+        pytest.param("def same(a, b): return a.__code__ is b.__code__\n", True, id="as-one-object"),
+        pytest.param("from trainer.overrides import is_overridden as _is\n", True, id="by-what-it-imports"),
+        pytest.param(
+            "class A:\n    def is_overridden(self): return 'f.__code__'\n", False, id="not-by-a-name-of-its-own"
+        ),
+        pytest.param("def f(a): return a.__code__ is None\n", False, id="of-one"),
+    ],
+)
+def test_methods_whose_code_may_be_compared_keep_it(text: str, compares: bool) -> None:
+    project = project_of({"m.py": text, "n.py": "class A:\n    def f(self): pass\n"})
+    assert project.context("n.py", "n", is_entry=False).around.compares_code is compares

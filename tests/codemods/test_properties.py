@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from dfannotate.codemods import Context
@@ -155,6 +155,7 @@ CONTEXTS = st.sampled_from(
 
 @settings(max_examples=300, suppress_health_check=SLOW)
 @given(text=programs(), context=CONTEXTS)
+@example("if __name__ == '__main__':\n    def main(): pass\n", Context("m", entry_functions=frozenset({"main"})))
 def test_revert_takes_back_what_apply_did(text: str, context: Context) -> None:
     if not parses(text):
         return

@@ -114,7 +114,7 @@ REWRITES: dict[str, tuple[str, str, list[str]]] = {
                 with DFTracerFn("m", name="table"):
                     print("made")
                     return [1]
-            @_dft.log
+            @_dft.log_static
             def getx(self):
                 return 5
             x = property(getx)
@@ -149,10 +149,10 @@ REWRITES: dict[str, tuple[str, str, list[str]]] = {
                 with DFTracerFn("m", name="area"):
                     return a * b
             @classmethod
-            @_dft.log
+            @_dft.log_static
             def make(cls, n=2):
                 return cls, n
-            @_dft.log
+            @_dft.log_static
             def late(x):
                 return x
             late = staticmethod(late)
@@ -239,7 +239,7 @@ REWRITES: dict[str, tuple[str, str, list[str]]] = {
 
         <instance>
 
-        @_dft.log
+        @_dft.log_static
         def load(): return 1
         class A:
             @staticmethod
@@ -621,9 +621,9 @@ REWRITES: dict[str, tuple[str, str, list[str]]] = {
                 async def f(): return 2
             else:
                 def f(): return 3
-        @_dft.log
+        @_dft.log_static
         def g(): return 4
-        @_dft.log
+        @_dft.log_static
         def g(): return 5
         h = g
         del g
@@ -734,12 +734,12 @@ REWRITES: dict[str, tuple[str, str, list[str]]] = {
         def grand():
             with DFTracerFn("m", name="grand"):
                 return inspect.currentframe().f_back.f_back.f_code.co_name
-        @_dft.log
+        @_dft.log_static
         def one(): return me(), caller()
         def two():
             with DFTracerFn("m", name="two"):
                 return grand()
-        @_dft.log
+        @_dft.log_static
         def three(): return two()
         print(me(), one(), three())
         """,
@@ -767,7 +767,7 @@ REWRITES: dict[str, tuple[str, str, list[str]]] = {
         <import>
 
         <instance>
-        @_dft.log
+        @_dft.log_static
         def here(): warnings.warn("here")
         def old():
             with DFTracerFn("m", name="old"):
@@ -778,7 +778,7 @@ REWRITES: dict[str, tuple[str, str, list[str]]] = {
         def helper():
             with DFTracerFn("m", name="helper"):
                 older()
-        @_dft.log
+        @_dft.log_static
         def user():
             here()
             old()
@@ -958,6 +958,84 @@ def test_attribute_that_the_tracer_would_convert(source: str, make: str, fake_tr
     assert [name for _, name in events if name.endswith(".load")]
     if "library" not in source:  # a hazard that is real, not only feared
         assert fake_tracer.run(text.replace(".log_static", ".log"))[0] != before
+
+
+def test_method_that_is_told_from_its_base_by_its_code(fake_tracer: Any) -> None:
+    program = dedent("""
+        def is_overridden(name, instance, parent):
+            method = getattr(instance, name)
+            method = getattr(method, "__wrapped__", method)
+            return method.__code__ != getattr(parent, name).__code__
+
+        class Base:
+            def load(self):
+                for x in (1, 2): pass
+                return x
+
+        class Heir(Base):
+            pass
+
+        class Other(Base):
+            def load(self):
+                for x in (1, 2): pass
+                return -x
+
+        print(*(is_overridden("load", made(), Base) for made in (Heir, Other)), Heir().load(), Other().load())
+    """)
+    text = annotated({"m.py": program})["m.py"].edited.text
+    before, _, _ = fake_tracer.run(program)
+    after, events, _ = fake_tracer.run(text)
+    assert (before.error, after) == ("", before)
+    assert [name for _, name in events] == ["Base.load", "Other.load"]
+    decorated = program.replace("    def load", "    @_dft.log\n    def load")
+    head = "from dftracer.python import dft_fn\n_dft = dft_fn('m')\n"
+    assert fake_tracer.run(head + decorated)[0] != before  # what a decorator would do
+
+
+def test_constructors_whose_arguments_are_read_off_their_frames(fake_tracer: Any) -> None:
+    library = dedent("""
+        import sys
+        class Module:
+            def save_hyperparameters(self):
+                self.found, frame = {}, sys._getframe(1)
+                while frame is not None and "__class__" in frame.f_locals:
+                    self.found.update(frame.f_locals)
+                    frame = frame.f_back
+    """)
+    program = dedent("""
+        class Base(Module):
+            def __init__(self, a):
+                super().__init__()
+                self.save_hyperparameters()
+
+        class Heir(Base):
+            def __init__(self, b):
+                super().__init__(b + 1)
+
+        class Last(Heir):
+            def __init__(self, c):
+                super().__init__(c + 1)
+
+        class Other(Module):
+            def __init__(self):
+                self.found = ()
+
+        for made in (Base(1), Heir(1), Last(1), Other()):
+            print(sorted(name for name in made.found if name in "abc"))
+    """)
+    files = {"lib.py": library, "main.py": f"from lib import Module\n{program}"}
+    text = annotated(files, every=True)["main.py"].edited.text
+    assert text.count("@_dft.log_init") == 1, "a constructor that hands nothing over is decorated"
+    text = text.replace("from lib import Module\n", library)
+    before, _, _ = fake_tracer.run(library + program)
+    after, events, _ = fake_tracer.run(text)
+    assert (before.error, after) == ("", before)
+    assert sorted(name for _, name in events) == [
+        f"{name}.__init__" for name in ("Base",) * 3 + ("Heir",) * 2 + ("Last", "Other")
+    ]
+    head = "from dftracer.python import dft_fn\n_dft = dft_fn('m')\n"
+    decorated = (library + program).replace("    def __init__", "    @_dft.log_init\n    def __init__")
+    assert fake_tracer.run(head + decorated)[0] != before  # what a decorator would do
 
 
 HARMLESS = {
@@ -1152,11 +1230,11 @@ def test_only_what_calls_something_can_be_on_the_stack() -> None:
     walker = "import sys\ndef find():\n    f = sys._getframe()\n    while f.f_back: f = f.f_back\n"
     files = {"walk.py": walker, "lib.py": "def f(g): return g()\ndef k(x): return x + 1\n"}
     text = annotated(files, every=True)["lib.py"].edited.text
-    assert "@_dft.log\ndef k" in text
+    assert "@_dft.log_static\ndef k" in text
     assert 'def f(g):\n    with DFTracerFn("m", name="f"):' in text
     for near in ("while f: f = f.f_code", "f = f.f_back"):
         files["walk.py"] = walker.replace("while f.f_back: f = f.f_back", near)
-        assert "@_dft.log\ndef f" in annotated(files, every=True)["lib.py"].edited.text
+        assert "@_dft.log_static\ndef f" in annotated(files, every=True)["lib.py"].edited.text
 
 
 # --- near misses of regions -------------------------------------------------------------------------------------------
@@ -1259,7 +1337,33 @@ def test_nested_and_trivial_functions_are_for_all_alone(rewrite: Callable[..., A
     done = rewrite(source)
     assert not done.changed
     assert done.reasons["f.<locals>.g"] == "nested"
-    assert rewrite(source, every=True).forms == {"f": "log", "f.<locals>.g": "region", "A.__len__": "region"}
+    assert rewrite(source, every=True).forms == {"f": "log_static", "f.<locals>.g": "region", "A.__len__": "region"}
+
+
+SHORT = {
+    # (source, form where all functions are annotated): the decorator that looks at arguments costs more than the body
+    "expression": ("def f(x):\n    return x + 1\n", "log_static"),
+    "calls-its-like": ("def f(x):\n    a = g(x)\n    return g(a)\n", "log_static"),
+    "method": ("class A:\n    def f(self):\n        return self.x\n", "log_static"),
+    "constructor": ("class A:\n    def __init__(self, x):\n        self.x = x\n", "log_init"),
+    "classmethod": ("class A:\n    @classmethod\n    def f(cls):\n        return cls()\n", "log_static"),
+    "io": ("def f(x):\n    return open(x)\n", "log"),
+    "loop": ("def f(x):\n    for y in x:\n        g(y)\n", "log"),
+    "with": ("def f(x):\n    with x:\n        g(x)\n", "log"),
+    "many-statements": ("def f(x):\n" + "    x = x * x\n" * 10 + "    return g(x)\n", "log"),
+    "hazard": ("def f(epoch):\n    for y in epoch:\n        g(y)\n", "log_static"),
+}
+
+
+@pytest.mark.parametrize(("source", "form"), SHORT.values(), ids=SHORT)
+def test_short_functions_get_the_cheapest_decorator_where_all_are_annotated(
+    source: str, form: str, rewrite: Callable[..., Any]
+) -> None:
+    assert list(rewrite(source, every=True).forms.values()) == [form]
+
+
+def test_what_is_worth_it_keeps_the_plain_decorator(rewrite: Callable[..., Any]) -> None:
+    assert rewrite("def f(x):\n    return g(x)\n").forms == {"f": "log"}
 
 
 def test_names_that_do_not_leak(rewrite: Callable[..., Any], fake_tracer: Any) -> None:
