@@ -584,13 +584,20 @@ class _Walk:
         for _, context in reversed(self.functions):
             context.calls = [(resolved[name], line) for name, line in context.calls]
             looks = [FRAME_CALLS[name] for name, _ in context.calls if name in FRAME_CALLS]
-            context.walks = context.loop and (context.backs > 0 or DEEP in looks)
+            context.walks = context.loop and (context.backs > 0 or (DEEP in looks and self._lists_stack(context)))
             looks += [depth for name, depth in context.levels if resolved[name] == "warnings.warn"]
             context.frames = max([context.frames, *looks])
             depth, outer = context.depth(), context.outer
             while outer and depth:
                 outer.frames = max(outer.frames, depth)
                 outer = outer.outer
+
+    def _lists_stack(self, context: _Context) -> bool:
+        """Whether a function has all frames at once, rather than the part of them that it asks for (``stack()[1]``)."""
+        nodes = list(ast.walk(context.node)) if context.node else []
+        parts = {id(node.value) for node in nodes if isinstance(node, ast.Subscript)}
+        calls = (node for node in nodes if isinstance(node, ast.Call) and id(node) not in parts)
+        return any(FRAME_CALLS.get(self.resolved[dotted(call.func)]) == DEEP for call in calls)
 
     def _take(self, names: Iterable[str]) -> None:
         if self.watch_names:

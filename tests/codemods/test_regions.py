@@ -1227,12 +1227,12 @@ def test_any_function_may_be_on_the_stack_that_is_walked_up(program: str, fake_t
 
 
 def test_only_what_calls_something_can_be_on_the_stack() -> None:
-    walker = "import sys\ndef find():\n    f = sys._getframe()\n    while f.f_back: f = f.f_back\n"
+    walker = "import sys, inspect\ndef find():\n    f = sys._getframe()\n    while f.f_back: f = f.f_back\n"
     files = {"walk.py": walker, "lib.py": "def f(g): return g()\ndef k(x): return x + 1\n"}
     text = annotated(files, every=True)["lib.py"].edited.text
     assert "@_dft.log_static\ndef k" in text
     assert 'def f(g):\n    with DFTracerFn("m", name="f"):' in text
-    for near in ("while f: f = f.f_code", "f = f.f_back"):
+    for near in ("while f: f = f.f_code", "f = f.f_back", "for f in inspect.stack()[1:2]: pass"):
         files["walk.py"] = walker.replace("while f.f_back: f = f.f_back", near)
         assert "@_dft.log_static\ndef f" in annotated(files, every=True)["lib.py"].edited.text
 
