@@ -32,9 +32,12 @@ class Column:
     meaning: str
 
 
+_FILE = Column("file", "category", "", "trace file, relative to the folder")
+_HOST = Column("host", "category", "", "host of the process, missing where the trace does not say")
+
 EVENTS = (
-    Column("file", "category", "", "trace file, relative to the folder"),
-    Column("host", "category", "", "host of the process, missing where the trace does not say"),
+    _FILE,
+    _HOST,
     Column("pid", "Int64", "", "process that logged the event"),
     Column("tid", "Int64", "", "thread that logged the event"),
     Column("category", "category", "", "category of the annotation"),
@@ -47,8 +50,8 @@ EVENTS = (
 """One row an event. Times that 64 bits cannot hold (an event around the initialization itself has them) are missing."""
 
 PROCESSES = (
-    Column("file", "category", "", "trace file, relative to the folder"),
-    Column("host", "category", "", "host, missing where the trace does not say"),
+    _FILE,
+    _HOST,
     Column("pid", "Int64", "", "process"),
     Column("ppid", "Int64", "", "its parent"),
     Column("role", "category", "", "main, worker or rank"),
@@ -64,8 +67,8 @@ PROCESSES = (
 """One row a process in a file."""
 
 METADATA = (
-    Column("file", "category", "", "trace file, relative to the folder"),
-    Column("host", "category", "", "host of the process, missing where the trace does not say"),
+    _FILE,
+    _HOST,
     Column("pid", "Int64", "", "process that logged it"),
     Column("key", "object", "", "what the program calls it"),
     Column("value", "object", "", "its value, as text"),

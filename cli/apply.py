@@ -14,12 +14,12 @@ from typing import Any
 
 from dfannotate import vocabulary
 from dfannotate.cli import files, shim
-from dfannotate.cli.config import DEFAULT_CATEGORY, DEFAULT_FUNCTIONS, ROLE_CATEGORY, Config, Functions
+from dfannotate.cli.config import DEFAULT_CATEGORY, ROLE_CATEGORY, Annotating, Config, Writing
 from dfannotate.cli.discover import dirty_files, find_sources
 from dfannotate.cli.locate import Locator, module_name
 from dfannotate.cli.record import Record
 from dfannotate.cli.run import Crash, Lanes
-from dfannotate.cli.show import Messages, Output, UserError, count, print_json, progress
+from dfannotate.cli.show import Messages, UserError, count, print_json, progress
 from dfannotate.cli.state import FOLDER, MANIFEST_NAME, ROOT_MARKS, project_root
 from dfannotate.codemods import Context
 from dfannotate.codemods.annotate import annotate
@@ -35,24 +35,11 @@ from dfannotate.source import ParseFailure, Source, read_source, split_lines
 DIRTY = "has changes that are not committed to git, or is new to it; commit it, or use --allow-dirty"
 
 
-@dataclass(frozen=True)
-class ApplyOptions:
+@dataclass(frozen=True, kw_only=True)
+class ApplyOptions(Annotating, Writing):
     """The flags of ``apply``, configuration already taken into account."""
 
     paths: tuple[Path, ...] = (Path(),)
-    check: bool = False
-    diff: bool = False
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    entry: tuple[Path, ...] = ()
-    category: str = DEFAULT_CATEGORY
-    functions: Functions = DEFAULT_FUNCTIONS
-    target: str | None = None
-    manifest: Path | None = None
-    jobs: int | None = None
-    allow_dirty: bool = False
-    output: Output = "text"
-    quiet: bool = False
     event: ManualEvent | None = None
     """To be logged in the one file of ``paths``; nothing else is changed then."""
 

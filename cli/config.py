@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
-from dfannotate.cli.show import UserError
+from dfannotate.cli.show import Output, UserError
 from dfannotate.manifest import ManualEvent
 from dfannotate.vocabulary import GENERATIONS, JSON_ARGUMENTS, RESERVED_ARGUMENTS, TIME_UNITS, generation_of
 
@@ -33,10 +33,9 @@ class ConfigError(UserError):
     """A configuration that cannot be used; the message names the file and the key."""
 
 
-@dataclass(frozen=True)
-class Config:
-    """What the project configured; the defaults are those of the command line. Paths are absolute: those in the file
-    are relative to its folder."""
+@dataclass(frozen=True, kw_only=True)
+class Annotating:
+    """What is annotated, and how: as the project configured it, and a flag may say otherwise."""
 
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
@@ -44,8 +43,27 @@ class Config:
     category: str = DEFAULT_CATEGORY
     functions: Functions = DEFAULT_FUNCTIONS
     target: str | None = None
-    manifest: Path | None = None
     jobs: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Writing:
+    """The flags of every command that changes files."""
+
+    check: bool = False
+    diff: bool = False
+    manifest: Path | None = None
+    allow_dirty: bool = False
+    output: Output = "text"
+    quiet: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config(Annotating):
+    """What the project configured; the defaults are those of the command line. Paths are absolute: those in the file
+    are relative to its folder."""
+
+    manifest: Path | None = None
     shim: bool = False
     categories: tuple[tuple[str, str], ...] = ()
     """Patterns of files and functions, with the category of what matches."""

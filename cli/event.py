@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dfannotate.cli.apply import ApplyOptions, apply
-from dfannotate.cli.config import Config, check_event, check_pair
-from dfannotate.cli.show import Output, UserError
+from dfannotate.cli.config import Config, Writing, check_event, check_pair
+from dfannotate.cli.show import UserError
 from dfannotate.manifest import ManualEvent
 
 
-@dataclass(frozen=True)
-class EventOptions:
+@dataclass(frozen=True, kw_only=True)
+class EventOptions(Writing):
     """The flags of ``event``; ``ints``, ``floats`` and ``strings`` are ``KEY=EXPR`` each."""
 
     file: Path
@@ -26,12 +26,6 @@ class EventOptions:
     ints: tuple[str, ...] = ()
     floats: tuple[str, ...] = ()
     strings: tuple[str, ...] = ()
-    check: bool = False
-    diff: bool = False
-    manifest: Path | None = None
-    allow_dirty: bool = False
-    output: Output = "text"
-    quiet: bool = False
 
 
 def event(options: EventOptions, config: Config) -> int:

@@ -238,13 +238,8 @@ def _look_and_check(
     everything = frozenset(path for path in paths if path not in outcomes)
     is_traced = bool(concerned) or _is_traced(options, config, root, rules, everything)
     ignored = _Ignored(config)
-    setup = Setup(
-        root=root,
-        codes=tuple(rule.CODE for rule in rules),
-        target=options.target,
-        repairs=options.repairs,
-        want_diff=options.diff,
-        want_excerpt=options.output == "full" and not options.statistics,
+    setup = replace(
+        _setup(options, root, rules),
         table=table,
         looked_at=everything,
         is_traced=is_traced,
@@ -259,6 +254,22 @@ def _look_and_check(
         elif outcome is not None:
             outcomes[path] = outcome
     return dict(sorted(outcomes.items()))
+
+
+def _setup(options: LintOptions, root: Path, rules: Sequence[Rule]) -> Setup:
+    """What the flags say; what the files say is still to come."""
+    return Setup(
+        root=root,
+        codes=tuple(rule.CODE for rule in rules),
+        target=options.target,
+        repairs=options.repairs,
+        want_diff=options.diff,
+        want_excerpt=options.output == "full" and not options.statistics,
+        table={},
+        looked_at=frozenset(),
+        is_traced=False,
+        leads_out=False,
+    )
 
 
 def _handed_on(setup: Setup, lanes: Lanes[str], everything: frozenset[str], concerned: set[str]) -> Setup:
@@ -523,18 +534,8 @@ def _lint_stdin(options: LintOptions, config: Config, root: Path, rules: Sequenc
     shown = os.fspath(options.stdin_filename)
     ignored = _Ignored(config).at(path)
     wanted = [rule for rule in rules if rule.CODE not in ignored]
-    setup = Setup(
-        root=root,
-        codes=tuple(rule.CODE for rule in wanted),
-        target=options.target,
-        repairs=options.repairs,
-        want_diff=options.diff,
-        want_excerpt=options.output == "full" and not options.statistics,
-        table={},
-        looked_at=frozenset(),
-        is_traced=mentions(data) or _is_traced(options, config, root, rules, frozenset()),
-        leads_out=True,
-    )
+    is_traced = mentions(data) or _is_traced(options, config, root, rules, frozenset())
+    setup = replace(_setup(options, root, wanted), is_traced=is_traced, leads_out=True)
     outcome = inspect_data(path, shown, data, setup, wanted) or Outcome(shown)
     if options.fix:
         sys.stdout.flush()

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from dfannotate.codemods.project import FileSummary, Project
     from dfannotate.facts import ModuleFacts
     from dfannotate.rules.loaders import Maker
-    from dfannotate.rules.safety import Surroundings
 
 Table = Mapping[str, Mapping[str, str]]
 """Absolute path -> name -> role, for the files that hand something of the tracer on."""
@@ -100,17 +99,6 @@ class LintProject:
 
     def exports(self, path: str, module: str) -> Mapping[str, str]:
         return self._handed(self._absolute.get(path, path), module)
-
-    def surroundings(self, path: str) -> Surroundings:
-        from dfannotate.facts import find_facts
-
-        try:
-            source = read_source(path, self._bytes(self._absolute.get(path, path)) or b"")
-        except ParseFailure:
-            from dfannotate.rules.safety import Surroundings
-
-            return Surroundings()
-        return self.context(find_facts(source)).around
 
     def makers(self, facts: ModuleFacts) -> Mapping[str, Maker]:
         return self._index_of(facts).makers(facts.path)

@@ -12,11 +12,11 @@ from typing import Literal
 
 from dfannotate.cli import files, shim
 from dfannotate.cli.apply import DIRTY, Failure, failure_of, lies_below, path_in_words, relative
-from dfannotate.cli.config import Config
+from dfannotate.cli.config import Config, Writing
 from dfannotate.cli.discover import dirty_files, find_sources
 from dfannotate.cli.record import Record
 from dfannotate.cli.run import Lanes
-from dfannotate.cli.show import Messages, Output, UserError, count, print_json, progress
+from dfannotate.cli.show import Messages, UserError, count, print_json, progress
 from dfannotate.cli.state import FOLDER, MANIFEST_NAME, project_root
 from dfannotate.codemods.revert import exact_text, structural_text
 from dfannotate.edits import EditError
@@ -24,17 +24,11 @@ from dfannotate.manifest import FileEntry, Manifest
 from dfannotate.source import ParseFailure, digest, read_source, split_lines
 
 
-@dataclass(frozen=True)
-class RevertOptions:
+@dataclass(frozen=True, kw_only=True)
+class RevertOptions(Writing):
     """The flags of ``revert``, configuration already taken into account."""
 
     paths: tuple[Path, ...] = (Path(),)
-    check: bool = False
-    diff: bool = False
-    manifest: Path | None = None
-    allow_dirty: bool = False
-    output: Output = "text"
-    quiet: bool = False
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,14 @@ from dfannotate.codemods import Context
 from dfannotate.facts import LISTERS, ClassFacts, FunctionFacts, ModuleFacts
 from dfannotate.names import resolve
 from dfannotate.rules.loaders import MAKERS, Maker
-from dfannotate.rules.safety import Surroundings, base_is_harmless, is_compiler, makes_graph, own_hazard
+from dfannotate.rules.safety import (
+    INIT_WRITERS,
+    Surroundings,
+    base_is_harmless,
+    is_compiler,
+    makes_graph,
+    own_hazard,
+)
 
 _HOPS = 12
 """How many re-exports are followed before a name counts as unknown."""
@@ -96,6 +103,8 @@ class Project:
         self.walks_frames = any(s.facts.walks_frames for s in self.files.values())
         self.compares_code = any(s.facts.compares_code for s in self.files.values())
         self.outside = frozenset().union(*(s.facts.outside_hazards for s in self.files.values()))
+        every_import = (name for s in self.files.values() for name in s.facts.imported)
+        self.rewrites_init = not INIT_WRITERS.isdisjoint(name.partition(".")[0] for name in every_import)
         self.entries = self._entries(console_scripts)
         self._bases: dict[tuple[str, str], list[tuple[str, str]]] = {}
         self._hazards = self._class_hazards()
@@ -125,6 +134,7 @@ class Project:
             self._compiled_in(summary),
             self.looks_into,
             self.walks_frames,
+            self.rewrites_init,
             self.compares_code,
             frozenset(klass.qualname for klass in summary.facts.classes if (path, klass.qualname) in self._framed),
         )
@@ -381,6 +391,7 @@ class Project:
         """What of a file's calls makes worker processes, by the name that the facts give it."""
         summary = self.files[path]
         names = {name for call in summary.facts.worker_calls for name in call.callees}
+        names |= {name for value in summary.facts.worker_values for name in value.names}
         found = {name: self._maker(summary, name) for name in names}
         return {name: maker for name, maker in found.items() if maker is not None}
 

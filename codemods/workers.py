@@ -8,7 +8,7 @@ them. Where a class of the project has an ``__init__`` of its own, its call of t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import ClassVar
 
 from dfannotate.calls import Argument, Position, WorkerCall
@@ -28,6 +28,14 @@ class Workers(Codemod):
 
     def plan(self, plan: Plan) -> None:
         plan_calls(plan, {"dataloader"})
+        for value in plan.facts.worker_values:
+            makers = {plan.context.makers.get(name) for name in value.names}
+            if makers != {None} and (len(value.names) == 1 or _common(makers) is None):
+                name = next(name for name in value.names if name in plan.context.makers)
+                plan.notes.append(
+                    f"{plan.facts.path}:{value.line}: {name} is handed on: workers are traced only where it is called "
+                    "by a name that can be followed"
+                )
 
 
 def plan_calls(plan: Plan, kinds: Iterable[SiteKind]) -> None:
@@ -45,15 +53,15 @@ def plan_calls(plan: Plan, kinds: Iterable[SiteKind]) -> None:
 
 def _maker(plan: Plan, call: WorkerCall) -> Maker | None:
     """What all that the callee may stand for have in common; None where one of them is something else."""
-    makers = {plan.context.makers.get(name) for name in call.callees}
-    if len(makers) == 1:
-        return makers.pop()
-    kinds = {(maker.kind, maker.argument) if maker else None for maker in makers}
-    if len(kinds) != 1 or None in kinds:
-        return None
-    maker = makers.pop()
-    assert maker is not None
-    return Maker(maker.kind, maker.argument, None)
+    return _common({plan.context.makers.get(name) for name in call.callees})
+
+
+def _common(makers: Set[Maker | None]) -> Maker | None:
+    first = next(iter(makers))
+    if first is None or len(makers) == 1:
+        return first
+    alike = all(maker and (maker.kind, maker.argument) == (first.kind, first.argument) for maker in makers)
+    return Maker(first.kind, first.argument, None) if alike else None
 
 
 def _plan_call(plan: Plan, call: WorkerCall, maker: Maker) -> None:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from dfannotate.edits import Edit
     from dfannotate.facts import ModuleFacts
     from dfannotate.rules.loaders import Maker
-    from dfannotate.rules.safety import Surroundings
     from dfannotate.shapes import Names
     from dfannotate.usage import Usage
 
@@ -97,10 +96,6 @@ class Project(Protocol):
         """The roles (see ``usage``) of the names in a module of the project, as the file ``path`` imports it."""
         ...
 
-    def surroundings(self, path: str) -> Surroundings:
-        """What the project says about the classes and calls of a file, as ``apply`` asks for it."""
-        ...
-
     def makers(self, facts: ModuleFacts) -> Mapping[str, Maker]:
         """What a file calls to make worker processes, classes of the project included, by the name in
         ``ModuleFacts.worker_calls``. Costs more than the facts."""
@@ -114,11 +109,6 @@ class NoProject:
 
     def exports(self, path: str, module: str) -> Mapping[str, str]:
         return {}
-
-    def surroundings(self, path: str) -> Surroundings:
-        from dfannotate.rules.safety import Surroundings
-
-        return Surroundings()
 
     def makers(self, facts: ModuleFacts) -> Mapping[str, Maker]:
         return {}

@@ -10,7 +10,7 @@ from dfannotate import vocabulary
 from dfannotate.edits import Splice
 from dfannotate.names import UNNAMED, dotted, resolve
 from dfannotate.rules import Fix, Module
-from dfannotate.rules.repairs import stands_alone
+from dfannotate.rules.repairs import decorator_has_lines
 from dfannotate.usage import Decoration, Function
 
 HANDS_ON = frozenset(
@@ -76,15 +76,10 @@ def moved_below(module: Module, decoration: Decoration, other: ast.expr) -> Fix 
     """The decorator's lines go under those of ``other``; None where either does not have its lines to itself."""
     first, _, last, _ = module.position(decoration.node)
     end = module.position(other)[2]
-    if not (_has_lines(module, decoration.node) and _has_lines(module, other)):
+    if not (decorator_has_lines(module, decoration.node) and decorator_has_lines(module, other)):
         return None
     lines = tuple(line.rstrip("\r\n") for line in module.lines[first - 1 : last])
     return Fix((Splice(first, last + 1), Splice(end + 1, end + 1, lines)))
-
-
-def _has_lines(module: Module, node: ast.expr) -> bool:
-    line = module.position(node)[0]
-    return stands_alone(module, node) and module.lines[line - 1].lstrip(" \t\f").startswith("@")
 
 
 def spelled(module: Module, decoration: Decoration) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from dfannotate.rules import Case, Finding, Module, Rule
+from dfannotate.rules.endings import finalize_at_exit
 from dfannotate.rules.lifecycles import (
     escapes,
-    finalize_at_exit,
     initializes,
     may_be_ended_elsewhere,
     runs_as_program,

@@ -9,17 +9,10 @@ from typing import ClassVar
 from dfannotate import vocabulary
 from dfannotate.edits import Splice
 from dfannotate.rules import Case, Finding, Fix, Module, Rule
+from dfannotate.rules.endings import finalize_at_exit
 from dfannotate.rules.exits import AT_ONCE, Way, between_calls, ways_out
-from dfannotate.rules.lifecycles import (
-    Start,
-    finalize_at_exit,
-    finalizes,
-    handed_over,
-    indent_of,
-    initializes,
-    is_alone,
-    start_of,
-)
+from dfannotate.rules.lifecycles import Start, finalizes, handed_over, initializes, start_of
+from dfannotate.rules.repairs import indent_of, is_alone
 
 _HEAD = "import os, sys\nfrom dftracer.python import dftracer\n"
 

@@ -8,7 +8,8 @@ from typing import ClassVar
 
 from dfannotate.edits import Splice
 from dfannotate.rules import Case, Finding, Fix, Module, Rule
-from dfannotate.rules.lifecycles import guards, initializes, is_alone, start_of
+from dfannotate.rules.lifecycles import guards, initializes, start_of
+from dfannotate.rules.repairs import is_alone
 from dfannotate.usage import CallUse
 
 _IMPORT = "from dftracer.python import dftracer\n"

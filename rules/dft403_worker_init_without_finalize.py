@@ -9,7 +9,9 @@ from typing import ClassVar
 from dfannotate import vocabulary
 from dfannotate.edits import Splice
 from dfannotate.rules import Case, Finding, Fix, Module, Rule
-from dfannotate.rules.lifecycles import Start, indent_of, initializes, is_alone, log_expression, start_of, walk
+from dfannotate.rules.endings import log_expression
+from dfannotate.rules.lifecycles import Start, initializes, start_of, walk
+from dfannotate.rules.repairs import indent_of, is_alone
 from dfannotate.rules.worker_calls import worker_functions
 from dfannotate.usage import Function
 

@@ -9,8 +9,8 @@ from typing import ClassVar
 from dfannotate.edits import Edit, Rewrite, Splice
 from dfannotate.rules import Case, Finding, Fix, Module, Rule
 from dfannotate.rules.decorated import name_of
-from dfannotate.rules.lifecycles import FINALIZES, indent_of, is_alone, walk
-from dfannotate.rules.repairs import insert_before, replace
+from dfannotate.rules.lifecycles import FINALIZES, walk
+from dfannotate.rules.repairs import indent_of, insert_before, is_alone, replace
 from dfannotate.rules.worker_calls import worker_functions
 from dfannotate.usage import Function
 

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from dfannotate.rules import Case, Finding, Module, Rule, TextFile
-from dfannotate.rules.variables import Setting, fault_of_name, fault_of_value, in_python, in_text
+from dfannotate.rules.variables import Setting, fault_of_name, fault_of_value
+from dfannotate.rules.variables_in_python import in_python
+from dfannotate.rules.variables_in_text import in_text
 
 
 class UnknownEnvironmentValue(Rule):

@@ -9,7 +9,9 @@ from typing import ClassVar
 from dfannotate import vocabulary
 from dfannotate.rules import Case, Finding, Module, Rule, TextFile
 from dfannotate.rules.selection import TEST_DIRECTORIES, TEST_FILES
-from dfannotate.rules.variables import Setting, in_python, in_text
+from dfannotate.rules.variables import Setting
+from dfannotate.rules.variables_in_python import in_python
+from dfannotate.rules.variables_in_text import in_text
 
 _ELSEWHERE = re.compile(
     r"^[ \t]*(?:source|\.)[ \t]+\S|\benv_file\b|\benvFrom\b|--env-file\b|\bload_dotenv\b|\bdfannotate[ \t]+run\b",

@@ -7,7 +7,9 @@ from typing import ClassVar
 
 from dfannotate import vocabulary
 from dfannotate.rules import Case, Finding, Module, Rule, TextFile
-from dfannotate.rules.variables import Setting, in_python, in_text, read_in_python
+from dfannotate.rules.variables import Setting
+from dfannotate.rules.variables_in_python import in_python, read_in_python
+from dfannotate.rules.variables_in_text import in_text
 
 
 class StaleVariable(Rule):

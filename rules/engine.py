@@ -169,10 +169,6 @@ class Exports:
         self._read = read
         self._known: dict[str, Mapping[str, str]] = {}
 
-    def know(self, table: Mapping[str, Mapping[str, str]]) -> None:
-        """Take what is known already: path -> name -> role."""
-        self._known.update(table)
-
     def __call__(self, path: str, module: str) -> Mapping[str, str]:
         found = self._find(path, module)
         return self.of(found) if found is not None else _NOTHING

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 
 from dfannotate.edits import Splice
 from dfannotate.rules import Fix, Module
-from dfannotate.rules.lifecycles import is_alone
-from dfannotate.rules.repairs import replace
+from dfannotate.rules.repairs import is_alone, replace
 from dfannotate.rules.worker_calls import Made
 from dfannotate.usage import Function
 

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dfannotate import vocabulary
-from dfannotate.edits import Splice
 from dfannotate.names import dotted, is_main_guard
-from dfannotate.rules import Fix, Module
+from dfannotate.rules import Module
 from dfannotate.usage import CallUse, Function, Use, is_tracer_module
 
 INITIALIZES = (f"logger.{vocabulary.INITIALIZE}", f"log.{vocabulary.INITIALIZE}")
@@ -211,57 +210,6 @@ def is_exit(node: ast.AST) -> str:
     """What a call is called that ends the process; empty for anything else."""
     name = dotted(node.func) if isinstance(node, ast.Call) else ""
     return name if name in ("sys.exit", "os._exit", "exit", "quit", "os.abort") else ""
-
-
-def is_alone(module: Module, statement: ast.stmt) -> bool:
-    """Whether a statement has its lines to itself, so that another can be put before or behind it."""
-    line, column, end_line, end = module.position(statement)
-    return (
-        not module.lines[line - 1][:column].strip(" \t\f")
-        and not module.lines[end_line - 1][end:].partition("#")[0].strip()
-        and not (line > 1 and module.lines[line - 2].rstrip("\r\n").endswith("\\"))
-        and module.lines[end_line - 1].endswith(("\n", "\r"))
-    )
-
-
-def indent_of(module: Module, statement: ast.stmt) -> str:
-    line, column, _, _ = module.position(statement)
-    return module.lines[line - 1][:column]
-
-
-def log_expression(module: Module, start: Start) -> str:
-    """The object that a start gives, as it can be written behind it."""
-    if start.name:
-        return start.name
-    owner = start.use.call.func
-    assert isinstance(owner, ast.Attribute)
-    text = module.segment(owner.value)
-    return text if start.use.role.startswith("log.") else f"{text}.{vocabulary.GET_INSTANCE}()"
-
-
-def finalize_at_exit(module: Module, start: Start) -> Fix | None:
-    """Behind the start, what finalizes when the process ends, in whatever way Python does that itself."""
-    if not is_alone(module, start.statement):
-        return None
-    own = _atexit(module, start)
-    name = own or module.names.atexit
-    line = f"{indent_of(module, start.statement)}{name}.register({log_expression(module, start)}.{vocabulary.FINALIZE})"
-    end = module.position(start.statement)[2]
-    first_use = 0 if start.use.function is not None else start.statement.lineno
-    needs = frozenset() if own else frozenset({"atexit"})
-    return Fix((Splice(end + 1, end + 1, (line,)),), needs, first_use)
-
-
-def _atexit(module: Module, start: Start) -> str:
-    """The file's own name for ``atexit``, imported at its top above the start."""
-    for node in module.tree.body:
-        if node.lineno >= start.statement.lineno:
-            return ""
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                if alias.name == "atexit":
-                    return alias.asname or alias.name
-    return ""
 
 
 def escapes(module: Module, name: str) -> bool:

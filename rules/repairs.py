@@ -38,27 +38,23 @@ def insert_before(module: Module, node: ast.AST, text: str, rank: int = 0) -> Re
     return Rewrite(line, column, line, column, text, rank)
 
 
-def delete_lines(first: int, last: int) -> Splice:
-    return Splice(first, last + 1)
-
-
 def stands_alone(module: Module, node: ast.AST) -> bool:
     """Whether a decorator or simple statement has its lines to itself, comments behind it apart."""
     line, column, end_line, end_column = module.position(node)
+    is_joined = line > 1 and module.lines[line - 2].rstrip("\r\n").endswith("\\")
     before, after = module.lines[line - 1][:column], module.lines[end_line - 1][end_column:].strip()
-    return before.strip(" \t\f@") == "" and (not after or after.startswith("#")) and not _is_joined(module, line)
+    return before.strip(" \t\f@") == "" and (not after or after.startswith("#")) and not is_joined
 
 
-def _is_joined(module: Module, line: int) -> bool:
-    return line > 1 and module.lines[line - 2].rstrip("\r\n").endswith("\\")
+def decorator_has_lines(module: Module, node: ast.expr) -> bool:
+    """Whether a decorator, its ``@`` with it, has its lines to itself."""
+    return stands_alone(module, node) and module.lines[module.position(node)[0] - 1].lstrip(" \t\f").startswith("@")
 
 
 def without_decorator(module: Module, decoration: Decoration) -> Edit | None:
     """The decorator's lines go; None where they cannot go alone."""
     line, _, end_line, _ = module.position(decoration.node)
-    if not stands_alone(module, decoration.node) or not module.lines[line - 1].lstrip(" \t\f").startswith("@"):
-        return None
-    return delete_lines(line, end_line)
+    return Splice(line, end_line + 1) if decorator_has_lines(module, decoration.node) else None
 
 
 def function_facts(module: Module, node: ast.AST) -> FunctionFacts | None:
@@ -126,3 +122,14 @@ def with_method(module: Module, decoration: Decoration, method: str) -> Fix | No
     if not isinstance(node, ast.Attribute):
         return None
     return Fix((rename_attribute(module, node, method),))
+
+
+def is_alone(module: Module, statement: ast.stmt) -> bool:
+    """Whether a statement has its lines to itself, so that another can be put before or behind it."""
+    return stands_alone(module, statement) and module.lines[module.position(statement)[2] - 1].endswith(("\n", "\r"))
+
+
+def indent_of(module: Module, statement: ast.stmt) -> str:
+    """What stands before a statement on its line."""
+    line, column, _, _ = module.position(statement)
+    return module.lines[line - 1][:column]

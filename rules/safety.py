@@ -96,6 +96,9 @@ INSPECTORS = (
 )
 """Calls that look into a function they are given, or that run it where tracing must not."""
 
+INIT_WRITERS = frozenset({"sqlalchemy", "flask_sqlalchemy", "sqlmodel"})
+"""Packages that give a class a new ``__init__``, with the parameters that they read off the code of its own."""
+
 HARMLESS_DECORATORS = (
     "functools.lru_cache",
     "functools.cache",
@@ -188,6 +191,7 @@ class Surroundings:
     ``looks_into``: the project looks at those of functions that it is given, whichever they are.
     ``walks_frames``: the project goes up the stack, whoever stands on it.
     ``compiled``: names of functions and classes of the module that the project compiles, or may, somewhere else.
+    ``rewrites_init``: the project uses a package that reads and replaces the ``__init__`` of its heirs.
     ``compares_code``: somewhere in the project methods are told apart by their code, which those of all wrappers share.
     ``framed_classes``: qualified names of classes of the module whose constructor's frame is read by that of a base.
     ``packages``: top-level names of the packages, other than the project's own, that the module imports."""
@@ -199,6 +203,7 @@ class Surroundings:
     compiled: frozenset[str] = frozenset()
     looks_into: bool = False
     walks_frames: bool = False
+    rewrites_init: bool = False
     compares_code: bool = False
     framed_classes: frozenset[str] = frozenset()
 
@@ -281,6 +286,8 @@ def _why_region(function: FunctionFacts, module: ModuleFacts, around: Surroundin
     is_framed = function.name == "__init__" and function.owner in around.framed_classes
     if function.frame_depth or may_be_above or is_framed or _calls_frame_function(function, around):
         return "frames"
+    if function.lets_go:  # a wrapper would hold on to its arguments
+        return "references"
     # Each level would take two of the frames that the interpreter allows.
     if function.is_recursive or any(call_cost(name, False) != "io" for name in function.namesakes):
         return "recursive"
@@ -291,8 +298,8 @@ def _why_region(function: FunctionFacts, module: ModuleFacts, around: Surroundin
     is_compared = around.compares_code and function.scope == "class"
     if function.name in around.wrapped_names or around.looks_into or is_compared:
         return "introspected"
-    if function.releases:  # a wrapper holds on to what it hands on
-        return "released-argument"
+    if function.name == "__init__" and around.rewrites_init and around.unsafe_classes.get(function.owner):
+        return "introspected"
     return None
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from dfannotate import vocabulary
 from dfannotate.calls import LOCAL, SUPER, WorkerCall
-from dfannotate.names import dotted
 from dfannotate.rules import Module
 from dfannotate.rules.lifecycles import INITIALIZES, called_names, functions, initializes, walk
 from dfannotate.rules.loaders import MAKERS, Maker
@@ -160,11 +159,6 @@ def may_trace(module: Module, function: Function) -> bool:
 
 
 _TELLING = frozenset({vocabulary.INITIALIZE, vocabulary.FINALIZE, *(role.partition(".")[2] for role in INITIALIZES)})
-
-
-def is_ours(given: ast.expr) -> bool:
-    """Whether an argument is what the tool itself wraps."""
-    return isinstance(given, ast.Call) and dotted(given.func).startswith(vocabulary.WORKER_ALIAS)
 
 
 def uses_tracer(module: Module) -> bool:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -28,9 +31,77 @@ class Result:
     err: str
 
 
+CORPUS = Path(__file__).parents[1] / "corpus"
+PROGRAMS = CORPUS / "programs"
+REWRITES = CORPUS / "rewrite"
+DESCRIPTION = "program.json"
+WITHOUT_TORCH = Path(__file__).parent / "without_torch"
+"""For the path of programs that are to do without torch, which the tracer imports, for seconds, where it finds it."""
+TRACES = CORPUS / "traces"
+MANIFEST = ".dfannotate/manifest.json"
+"""Below the root of a project."""
+
+
+def described(folder: Path) -> dict[str, Any]:
+    """What a program of the corpus says about itself, or what the project around a rewrite case says of it: what starts
+    it (``entry``), what its console scripts enter (``scripts``)."""
+    path = folder / DESCRIPTION
+    description: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return description
+
+
+@dataclass(frozen=True)
+class RealTrace:
+    """A trace of the corpus, and what is known to be true about it (its ``expected.json``)."""
+
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    @cached_property
+    def truth(self) -> dict[str, Any]:
+        document: dict[str, Any] = json.loads((self.folder / "expected.json").read_text(encoding="utf-8"))
+        return document
+
+    @property
+    def checks_failed(self) -> set[str]:
+        """The checks that must fail on it; the truth gives the reason for each."""
+        return set(self.truth["checks_failed"])
+
+    @property
+    def files(self) -> dict[str, dict[str, Any]]:
+        """By the name of a trace file, what is true about it."""
+        files: dict[str, dict[str, Any]] = self.truth["files"]
+        return files
+
+
+def files_of(folder: Path, *, own: bool = False) -> dict[str, bytes]:
+    """Every file below a folder, as relative path and content; the tool's own state only where ``own``."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts and (own or ".dfannotate" not in path.parts)
+    }
+
+
+def sources_of(folder: Path) -> dict[str, bytes]:
+    """The Python files among them."""
+    return {name: data for name, data in files_of(folder).items() if name.endswith(".py")}
+
+
+REAL_TRACES = [RealTrace(path.parent) for path in sorted(TRACES.glob("*/expected.json"))]
 WriteTree = Callable[[Mapping[str, str | bytes]], Path]
 RunCli = Callable[..., Result]
 Git = Callable[..., str]
+
+
+@pytest.fixture(params=REAL_TRACES, ids=lambda trace: trace.name)
+def real_trace(request: pytest.FixtureRequest) -> RealTrace:
+    """Each trace of the corpus in turn."""
+    trace: RealTrace = request.param
+    return trace
 
 
 @pytest.fixture(autouse=True)

@@ -16,6 +16,7 @@ import sys
 import sysconfig
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -108,23 +109,35 @@ def try_tree(name: str, origin: Path, folder: Path, options: list[str]) -> list[
     return faults
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+def parser_of(description: str | None) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("trees", nargs="*", help="stdlib, torch; default: all that are here")
-    parser.add_argument("--functions", choices=["worthwhile", "all"], default="all")
-    parser.add_argument("--category", help="as for apply (role: by what each function does)", default="role")
-    given = parser.parse_args()
-    wanted, options = given.trees, ["--functions", given.functions, "--category", given.category]
-    faults: list[str] = []
-    for name, origin in trees().items():
-        if wanted and name not in wanted:
-            continue
-        with tempfile.TemporaryDirectory() as temporary:
-            faults += try_tree(name, origin, Path(temporary), options)
+    return parser
+
+
+def judge(wanted: list[str], attempt: Callable[[str, Path], list[str]]) -> int:
+    """Try every tree that is wanted, all where none is named, and print the faults; the exit code."""
+    faults = [
+        fault for name, origin in trees().items() if not wanted or name in wanted for fault in attempt(name, origin)
+    ]
     for fault in faults:
         print(f"FAULT {fault}")
     print(f"{len(faults)} faults")
     return 1 if faults else 0
+
+
+def main() -> int:
+    parser = parser_of(__doc__)
+    parser.add_argument("--functions", choices=["worthwhile", "all"], default="all")
+    parser.add_argument("--category", help="as for apply (role: by what each function does)", default="role")
+    given = parser.parse_args()
+    options = ["--functions", given.functions, "--category", given.category]
+
+    def attempt(name: str, origin: Path) -> list[str]:
+        with tempfile.TemporaryDirectory() as temporary:
+            return try_tree(name, origin, Path(temporary), options)
+
+    return judge(given.trees, attempt)
 
 
 if __name__ == "__main__":

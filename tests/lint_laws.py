@@ -8,7 +8,6 @@ Python itself does not compile may be reported as such, and for nothing else.
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import subprocess
@@ -19,7 +18,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from tests.laws import copy_sources, is_source, trees
+from tests.laws import copy_sources, is_source, judge, parser_of
 
 WORKERS = "DFT401,DFT405"
 """What is missing in good code that nobody traces: loaders and processes whose workers do not trace themselves."""
@@ -99,22 +98,15 @@ def try_annotated(name: str, origin: Path, mode: str) -> list[str]:
 
 def main() -> int:
     """Print what was seen; 1 if anything was that should not be."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("trees", nargs="*", help="stdlib, torch; default: all that are here")
-    wanted = parser.parse_args().trees
-    faults: list[str] = []
-    for name, origin in trees().items():
-        if wanted and name not in wanted:
-            continue
-        faults += try_plain(name, origin, touched=False)
-        faults += try_plain(name, origin, touched=True)
+
+    def attempt(name: str, origin: Path) -> list[str]:
+        faults = [*try_plain(name, origin, touched=False), *try_plain(name, origin, touched=True)]
         if name == "torch":
             for mode in MODES:
                 faults += try_annotated(name, origin, mode)
-    for fault in faults:
-        print(f"FAULT {fault}")
-    print(f"{len(faults)} faults")
-    return 1 if faults else 0
+        return faults
+
+    return judge(parser_of(__doc__).parse_args().trees, attempt)
 
 
 if __name__ == "__main__":

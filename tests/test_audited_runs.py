@@ -19,8 +19,8 @@ from dfannotate.cli.environment import without_tracer_variables
 from dfannotate.cli.main import main
 from dfannotate.manifest import FileEntry, Manifest, Site, save
 from dfannotate.source import digest
+from tests.conftest import PROGRAMS
 
-PROGRAMS = Path(__file__).parent.parent / "corpus" / "programs"
 WITHOUT_TORCH = Path(__file__).parent / "without_torch"
 START = [sys.executable, "-m", "dfannotate", "run", "--audit"]
 EVERY = "EVERY_WORKER_COMBINATION"

@@ -18,9 +18,9 @@ import pytest
 from dfannotate.analysis import reader
 from dfannotate.cli.environment import without_tracer_variables
 from dfannotate.cli.main import main
+from tests.conftest import PROGRAMS
 
 HERE = Path(__file__).parent
-PROGRAMS = HERE.parent / "corpus" / "programs"
 TIMEOUT = 60
 
 

@@ -6,13 +6,11 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
-WriteTree = Callable[[Mapping[str, str | bytes]], Path]
-Git = Callable[..., str]
+from tests.conftest import Git, WriteTree
 
 HOOKS = Path(__file__).resolve().parents[1] / ".pre-commit-hooks.yaml"
 BROKEN = "from dftracer.python import dftracer\n\ndftracer.initialize_log(process_id=None)\n"

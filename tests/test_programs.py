@@ -16,19 +16,16 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from dfannotate import manifest as manifests
 from dfannotate.cli.environment import without_tracer_variables
 from dfannotate.cli.main import main
+from tests.conftest import DESCRIPTION, PROGRAMS, WITHOUT_TORCH, described, files_of
 
 HERE = Path(__file__).parent
-PROGRAMS = HERE.parent / "corpus" / "programs"
 COUNTER = HERE / "call_counter"
-WITHOUT_TORCH = HERE / "without_torch"
-DESCRIPTION = "program.json"
 TIMEOUT = 120
 
 # The tracer's own records, and the calls of the C library that it intercepts.
@@ -84,18 +81,18 @@ class Calls:
 
 
 def load_program(folder: Path) -> Program:
-    described: dict[str, Any] = json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))
-    runs = tuple(Run(tuple(run["command"]), run["exit_code"], run.get("traced", True)) for run in described["runs"])
+    description = described(folder)
+    runs = tuple(Run(tuple(run["command"]), run["exit_code"], run.get("traced", True)) for run in description["runs"])
     return Program(
         folder.name,
         runs,
-        tuple(described["annotated"]),
-        tuple(described.get("entry", ())),
-        tuple(described.get("python_path", ())),
-        tuple(described.get("needs", ())),
-        described.get("before_start", {}),
-        tuple(described.get("functions", ("worthwhile",))),
-        tuple(described.get("left_alone", ())),
+        tuple(description["annotated"]),
+        tuple(description.get("entry", ())),
+        tuple(description.get("python_path", ())),
+        tuple(description.get("needs", ())),
+        description.get("before_start", {}),
+        tuple(description.get("functions", ("worthwhile",))),
+        tuple(description.get("left_alone", ())),
     )
 
 
@@ -104,15 +101,6 @@ PROGRAM_LIST = [load_program(path.parent) for path in sorted(PROGRAMS.glob(f"*/{
 
 def copy_of(program: Program, to: Path) -> Path:
     return Path(shutil.copytree(program.folder, to, ignore=shutil.ignore_patterns(DESCRIPTION, "__pycache__")))
-
-
-def files_of(folder: Path) -> dict[str, bytes]:
-    """Every file below a folder but the tool's own state."""
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and ".dfannotate" not in path.parts
-    }
 
 
 def execute(

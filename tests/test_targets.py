@@ -214,7 +214,7 @@ def test_default_target(
     monkeypatch.setattr(metadata, "version", version)
     (tmp_path / "pyproject.toml").touch()
     (tmp_path / "m.py").write_text(PROGRAM)
-    assert apply_command(ApplyOptions((tmp_path,), quiet=True), Config()) == 0
+    assert apply_command(ApplyOptions(paths=(tmp_path,), quiet=True), Config()) == 0
     assert load(tmp_path / ".dfannotate" / "manifest.json").target == target
     assert f"from {known(target).module} import" in (tmp_path / "m.py").read_text()
 

@@ -20,9 +20,8 @@ import pytest
 
 from dfannotate.cli.environment import without_tracer_variables
 from dfannotate.cli.main import main
+from tests.conftest import PROGRAMS, WITHOUT_TORCH
 
-PROGRAMS = Path(__file__).parent.parent / "corpus" / "programs"
-WITHOUT_TORCH = Path(__file__).parent / "without_torch"
 EVERY = "EVERY_WORKER_COMBINATION"
 TIMEOUT = 600
 

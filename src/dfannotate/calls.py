@@ -50,6 +50,9 @@ _TELLING = (
     "partial",
 )
 """How the name ends by which something is called that may make processes."""
+_MAKING = (*_TORCH, "multiprocessing.", "concurrent.futures.", "torchdata.", "torch_geometric.")
+_ASKING = frozenset({"isinstance", "issubclass", "hasattr", "cast", "wraps", "object", "spec", "create_autospec"})
+"""How the name ends by which something is called that makes nothing of what it is given."""
 _HARMLESS = ("Error", "Exception", "Warning")
 
 
@@ -90,6 +93,16 @@ class WorkerCall:
     partial: bool = False
 
 
+@dataclass(frozen=True)
+class WorkerValue:
+    """A place where what may make worker processes is not called but handed on: stored, returned, given to a call.
+
+    ``names``: what stands there, dotted; several where one of them is chosen, an empty one for what is unknown."""
+
+    names: tuple[str, ...]
+    line: int
+
+
 class Calls:
     """The calls of one module that may make worker processes, gathered while the module is walked."""
 
@@ -128,6 +141,15 @@ class Calls:
                 if node not in in_strings:
                     found.append(call)
         return tuple(sorted(found, key=lambda call: (call.callee.start, call.callee.end)))
+
+    def values(self, text: str) -> tuple[WorkerValue, ...]:
+        """Where names that may make workers are handed on, so that nobody can tell where they are called; ``text`` is
+        the module's."""
+        targets = [f"{target}." for target in self._imports.values()]
+        named = any(target.startswith(_MAKING) or target in ("torch.utils.", "concurrent.") for target in targets)
+        if named or ("torch." in targets and any(name in text for name in _TORCH)):
+            return tuple(sorted(_handed_on(self._resolver), key=lambda value: value.line))
+        return ()
 
     def _is_promising(self, name: str, classes: Mapping[str, bool]) -> bool:
         head, dot, rest = name.partition(".")
@@ -216,6 +238,85 @@ def _super_call(node: ast.Call, scopes: tuple[ast.AST, ...], resolver: _Resolver
     if made.args and not (isinstance(made.args[0], ast.Name) and made.args[0].id == klass.name):
         return set()
     return {SUPER + resolver.qualname(scopes[:-1])}
+
+
+# --- what is handed on ------------------------------------------------------------------------------------------------
+
+
+def _handed_on(resolver: _Resolver) -> Iterator[WorkerValue]:
+    stack: list[tuple[ast.AST, tuple[ast.AST, ...]]] = [(resolver.tree, ())]
+    while stack:
+        node, scopes = stack.pop()
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            known = resolver.meanings(node, scopes) if may_make_workers(_last_of(node)) else ()
+            names = tuple(sorted(filter(_may_be_handed_on, known)))
+            if names and isinstance(node.ctx, ast.Load):
+                yield WorkerValue(names, node.lineno)
+            elif isinstance(node, ast.Attribute) and not isinstance(node.value, ast.Name):
+                stack.append((node.value, scopes))
+            continue
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            chosen = _chosen(node.value)
+            if all(map(_is_followed, targets)) and all(isinstance(one, (ast.Name, ast.Attribute)) for one in chosen):
+                if len(chosen) > 1:
+                    among = {name for one in chosen for name in resolver.meanings(one, scopes) or ("",)}
+                    if len(among) > 1 and any(map(_may_be_handed_on, among)):
+                        yield WorkerValue(tuple(sorted(among)), node.lineno)
+                continue
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            scopes = (*scopes, node)
+        seen = _only_looked_at(node)
+        for field in PARTS[node.__class__]:
+            value = getattr(node, field)
+            parts = value if isinstance(value, list) else [value]
+            stack += ((part, scopes) for part in parts if part is not None and part not in seen)
+
+
+def _may_be_handed_on(name: str) -> bool:
+    return name.startswith(_MAKING) and may_make_workers(name.rpartition(".")[2])
+
+
+def _chosen(node: ast.expr) -> list[ast.expr]:
+    """The expressions one of which is what ``node`` gives."""
+    if isinstance(node, ast.IfExp):
+        return [*_chosen(node.body), *_chosen(node.orelse)]
+    if isinstance(node, ast.BoolOp):
+        return [one for value in node.values for one in _chosen(value)]
+    return [node]
+
+
+def _is_followed(target: ast.expr) -> bool:
+    """Whether what is assigned is looked up again where the target is called."""
+    return isinstance(target, ast.Name) or (
+        isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id in ("self", "cls")
+    )
+
+
+def _only_looked_at(node: ast.AST) -> Collection[ast.AST]:
+    """Parts of a node in which a class is called, inherited from, named or asked for, but not handed on."""
+    if isinstance(node, ast.Call):
+        last = _last_of(node.func)
+        if last in _ASKING:
+            return [node.func, *node.args, *node.keywords]
+        return [node.func, *node.args[:1]] if last == "partial" else [node.func]
+    if isinstance(node, ast.ClassDef):
+        return node.bases
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return [node.returns, *node.decorator_list] if node.returns else node.decorator_list
+    if isinstance(node, (ast.arg, ast.AnnAssign)):
+        return [node.annotation] if node.annotation else []
+    if isinstance(node, ast.Subscript):
+        return [node.value, node.slice]
+    if isinstance(node, ast.Compare):
+        return [node.left, *node.comparators]
+    if isinstance(node, ast.BinOp):
+        return [node.left, node.right]
+    return ()
+
+
+def _last_of(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
 # --- what a name means ------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from dfannotate import vocabulary
-from dfannotate.calls import CONTEXT_MAKERS, Calls, WorkerCall, may_make_workers
+from dfannotate.calls import CONTEXT_MAKERS, Calls, WorkerCall, WorkerValue, may_make_workers
 from dfannotate.names import UNNAMED, dotted, is_dunder, is_main_guard, resolve
 from dfannotate.source import PARTS, Source, nodes_in
 
@@ -39,9 +39,14 @@ FRAME_CALLS = {
 
 FRAME_ATTRIBUTES = {
     **dict.fromkeys(("__traceback__", "__cause__", "with_traceback", "tb_frame", "tb_next", "tb_lineno"), 2),
+    "_source_traceback": DEEP,  # where a future or a task of asyncio was made, while that is debugged
     **dict.fromkeys(("f_code", "f_globals", "f_lineno", "f_locals", "f_trace"), 1),
 }
 """Attributes of frames, and those by which a program puts together the traceback that somebody will read."""
+
+HIDDEN_FRAMES = frozenset({"__tracebackhide__", "__traceback_hide__"})
+"""Local names by which a function asks those that show tracebacks to leave its frame out: with a wrapper above it there
+would be one to show."""
 
 FRAME_HANDERS = frozenset({"save_hyperparameters"})
 """Methods, whoever defines them, that take a constructor's arguments from its frame, and those of the constructors of
@@ -164,8 +169,9 @@ class FunctionFacts:
     same class, maybe the file that ``read`` reads."""
     is_continued: bool
     """A backslash stands before ``def``, at the end of the line above."""
-    releases: bool
-    """Deletes a parameter, so that what the caller gave up is gone from then on."""
+    lets_go: bool
+    """Gives up one of its own parameters, so that the object can go, or to break a circle of an exception and the
+    frames of its traceback."""
 
     @property
     def first_parameter(self) -> str:
@@ -286,6 +292,7 @@ class ModuleFacts:
     mentions_script: bool
     """Speaks of TorchScript, in code or in a comment: its modules may be compiled from their source."""
     worker_calls: tuple[WorkerCall, ...] = ()
+    worker_values: tuple[WorkerValue, ...] = ()
     """Calls by which worker processes may come to be."""
     aliases: tuple[tuple[str, str], ...] = ()
     """Top-level name -> what it stands for by an assignment (``Loader = DataLoader``)."""
@@ -352,6 +359,7 @@ class _Context:
         "calls",
         "frames",
         "klass",
+        "let_go",
         "levels",
         "loop",
         "name",
@@ -362,7 +370,6 @@ class _Context:
         "parameters",
         "qualname",
         "recursive",
-        "releases",
         "scope",
         "self_name",
         "stands_in",
@@ -395,8 +402,10 @@ class _Context:
         self.parameters: frozenset[str] = frozenset()
         self.levels: list[tuple[str, int]] = []
         """Calls that may be given a stack level, if they are what they look like, and what they would look at."""
+        self.let_go: set[str] = set()
+        """Names that are deleted or set to None."""
         self.statements = 0
-        self.loop = self.withs = self.yields = self.recursive = self.releases = False
+        self.loop = self.withs = self.yields = self.recursive = False
         self.frames = self.backs = 0
         self.walks = False
 
@@ -483,6 +492,7 @@ class _Walk:
             handed_over=frozenset(self._handed_over()),
             generated=_is_generated(self.source.text[:2000]),
             worker_calls=self.worker_calls.found(self.lines, {node.name: bool(node.bases) for node, _ in self.classes}),
+            worker_values=self.worker_calls.values(self.source.text),
             aliases=self.worker_calls.aliases(),
             mentions_script=_mentions_script(self.source.text),
             renamed=frozenset(pair for pair in self.renamed if pair[1] in callable_names),
@@ -557,11 +567,13 @@ class _Walk:
             return True
         if kind is ast.Assign:
             self._rename(node)
-        elif kind is ast.Delete:
-            names = (target.id for target in node.targets if isinstance(target, ast.Name))
-            context.releases |= not context.parameters.isdisjoint(names)
+            context.let_go.update(_names_let_go(node))
+            if any(isinstance(target, ast.Name) and target.id in HIDDEN_FRAMES for target in node.targets):
+                context.frames = max(context.frames, 1)
         elif kind is ast.With or kind is ast.AsyncWith:
             context.withs = True
+        elif kind is ast.Delete:
+            context.let_go.update(target.id for target in node.targets if isinstance(target, ast.Name))
         elif kind is ast.Global or kind is ast.Nonlocal:
             self._take(node.names)
             if kind is ast.Global:
@@ -620,8 +632,6 @@ class _Walk:
         if klass:
             if node.name in vocabulary.HAZARDOUS_NAMES:
                 klass.hazards.add(node.name)
-            if node.name in ("__getattr__", "__getattribute__"):
-                klass.getattr = True
             if node.name in ("__init__", "run"):
                 klass.defines.add(node.name)
         context = _Context("function", node.name, outer, klass, self_name, node)
@@ -640,7 +650,9 @@ class _Walk:
                 if isinstance(part, ast.Constant) and isinstance(part.value, str):
                     klass.hazards.update(vocabulary.HAZARDOUS_NAMES.intersection(re.findall(r"\w+", part.value)))
         context = _Context("class", node.name, outer, klass, node=node)
-        klass.hazards.update(vocabulary.HAZARDOUS_NAMES.intersection(_names_bound_by(node.body)))
+        bound = set(_names_bound_by(node.body))
+        klass.hazards.update(vocabulary.HAZARDOUS_NAMES & bound)
+        klass.getattr = not bound.isdisjoint(("__getattr__", "__getattribute__"))
         self._scan(node.body, context)
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
@@ -812,6 +824,7 @@ class _Walk:
         body = node.body[1:] if is_docstring(node.body[0]) else node.body
         text = self.lines[node.lineno - 1]
         calls = tuple(Call(name, line) for name, line in sorted(context.calls, key=_line_of_call))
+        parameters = _parameters(node.args)
         return FunctionFacts(
             qualname=context.qualname,
             name=node.name,
@@ -827,7 +840,7 @@ class _Walk:
             is_generator=context.yields,
             body="stub" if _is_stub(body) else "code",
             decorators=tuple(self._decorator(decorator) for decorator in node.decorator_list),
-            parameters=_parameters(node.args),
+            parameters=parameters,
             calls=calls,
             statements=context.statements - (len(node.body) - len(body)),
             has_loop=context.loop,
@@ -837,7 +850,7 @@ class _Walk:
             is_recursive=context.recursive,
             namesakes=tuple(context.namesakes),
             is_continued=self._is_continued(node.lineno),
-            releases=context.releases,
+            lets_go=bool(context.let_go) and not context.let_go.isdisjoint(p.name for p in parameters),
         )
 
     def _is_continued(self, line: int) -> bool:
@@ -1112,6 +1125,13 @@ def _nesting(body: Iterable[ast.stmt]) -> int:
             weight = 2 if isinstance(node, ast.Try) else 1
             deepest = max(deepest, weight + _nesting(inner))
     return deepest
+
+
+def _names_let_go(node: ast.Assign) -> Iterator[str]:
+    """Names that are set to None, or to a tuple of nothing but that."""
+    values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+    if values and all(isinstance(value, ast.Constant) and value.value is None for value in values):
+        yield from (target.id for target in node.targets if isinstance(target, ast.Name))
 
 
 def _line_of_call(call: tuple[str, int]) -> int:

@@ -15,8 +15,8 @@ from dfannotate.analysis.processes import assign
 from dfannotate.analysis.reader import open_traces
 from dfannotate.analysis.traces import BadLine, FileSummary, Problem, ProcessTrace, Tally, Traces
 from dfannotate.manifest import FileEntry, Manifest, ManualEvent, Site
+from tests.conftest import TRACES
 
-CORPUS = Path(__file__).parents[2] / "corpus" / "traces"
 CHECKS: Mapping[str, Check] = {check.id: check for check in discover()}
 
 
@@ -261,7 +261,7 @@ APP = ("IO:Samples.__getitem__", "IO:augment", "COMPUTE:train_step", "APP:epoch"
     ],
 )
 def test_coverage_of_real_runs(case: str, status: str) -> None:
-    assert outcome("coverage", open_traces(CORPUS / case), manifest(*APP)).status == status
+    assert outcome("coverage", open_traces(TRACES / case), manifest(*APP)).status == status
 
 
 # --- counts ---
@@ -328,7 +328,7 @@ def test_a_name_with_pattern_characters_is_matched_as_it_stands() -> None:
     ],
 )
 def test_counts_of_real_runs(case: str, expectation: str) -> None:
-    result = outcome("counts", open_traces(CORPUS / case), None, [parse_expectation(expectation)])
+    result = outcome("counts", open_traces(TRACES / case), None, [parse_expectation(expectation)])
     assert result.status == "pass"
 
 

@@ -21,19 +21,10 @@ from dfannotate.analysis.audit import read_audit
 from dfannotate.analysis.reader import open_traces
 from dfannotate.analysis.traces import Traces
 from dfannotate.manifest import Manifest, Site, load
+from tests.conftest import TRACES, RealTrace
 
-CORPUS = Path(__file__).parents[2] / "corpus" / "traces"
-GOOD = CORPUS / "audited"
+GOOD = TRACES / "audited"
 CHECKS = discover()
-BROKEN = {
-    "bad-json",
-    "fork-2.0.3-duplicates",
-    "fork-preload-broken",
-    "no-finalize",
-    "sigkill",
-    "small-workers-deleted",
-    "spawn-broken",
-}
 HOUR = 3_600_000_000
 
 Record = dict[str, Any]
@@ -479,7 +470,7 @@ def host_changed(run: Run) -> None:
 
 @breaks(warn="workers")
 def file_of_another_run_added(run: Run) -> None:
-    path = next((CORPUS / "fork").glob("*-fork.pfw.gz"))
+    path = next((TRACES / "fork").glob("*-fork.pfw.gz"))
     run.raw[path.name] = path.read_bytes()
 
 
@@ -562,7 +553,7 @@ def test_any_event_that_is_lost_is_caught_and_its_process_named(tmp_path: Path) 
 
 
 def test_an_event_that_is_lost_is_missed_without_metadata_too(tmp_path: Path) -> None:
-    path = next((CORPUS / "no-metadata").glob("*-app.pfw.gz"))
+    path = next((TRACES / "no-metadata").glob("*-app.pfw.gz"))
     records = read(path)
     for index, record in enumerate(records):
         if record["ph"] == 1 and record["cat"] != "dftracer":
@@ -592,9 +583,7 @@ def test_the_good_run_is_proven_to_be_whole(tmp_path: Path) -> None:
         }
 
 
-@pytest.mark.parametrize("case", sorted(path.parent.name for path in CORPUS.glob("*/expected.json")))
-def test_no_good_trace_fails_and_no_broken_one_passes(case: str) -> None:
-    folder = CORPUS / case
-    manifest = load(folder / "manifest.json") if (folder / "manifest.json").exists() else None
-    failed = {check for check, outcome in outcomes(folder, manifest).items() if outcome.status == "fail"}
-    assert bool(failed) == (case in BROKEN)
+def test_no_good_trace_fails_and_no_broken_one_passes(real_trace: RealTrace) -> None:
+    path = real_trace.folder / "manifest.json"
+    found = outcomes(real_trace.folder, load(path) if path.exists() else None)
+    assert {check for check, outcome in found.items() if outcome.status == "fail"} == real_trace.checks_failed

@@ -17,8 +17,8 @@ from dfannotate.analysis import open_trace, sweep
 from dfannotate.analysis.figures import Overlap
 from dfannotate.analysis.overlap import overlap, parse_interval
 from dfannotate.analysis.traces import TraceError
+from tests.conftest import TRACES
 
-CORPUS = Path(__file__).parents[2] / "corpus" / "traces"
 BASE = 1_700_000_000_000_000
 SPAN = 120
 
@@ -120,7 +120,7 @@ def reference(events: Sequence[Event], width: int) -> Reference:
 EVENTS = st.builds(
     Event, st.integers(0, 3), st.sampled_from("AB"), st.integers(0, SPAN), st.integers(0, SPAN) | st.integers(0, 4)
 )
-TRACES = st.lists(EVENTS, max_size=24).map(lambda events: [*events, Event(0, "A", 7, 3), Event(1, "B", 9, 5)])
+EVENT_LISTS = st.lists(EVENTS, max_size=24).map(lambda events: [*events, Event(0, "A", 7, 3), Event(1, "B", 9, 5)])
 WIDTHS = st.integers(1, 3 * SPAN)
 
 
@@ -134,7 +134,7 @@ def _windows(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_windows")
-@given(TRACES, WIDTHS)
+@given(EVENT_LISTS, WIDTHS)
 def test_all_figures_agree_with_a_count_of_microseconds(events: list[Event], width: int) -> None:
     found, true = figures(events, width), reference(events, width)
     assert found.lower == true.lower * 1000
@@ -157,12 +157,12 @@ def hold_laws(found: Overlap) -> None:
         assert percentage is None or 0 <= percentage <= 100
 
 
-@given(TRACES, st.sampled_from(["p99", "max"]) | WIDTHS)
+@given(EVENT_LISTS, st.sampled_from(["p99", "max"]) | WIDTHS)
 def test_the_bounds_hold_and_nothing_is_above_100(events: list[Event], interval: str | int) -> None:
     hold_laws(figures(events, interval))
 
 
-@given(TRACES, WIDTHS, st.integers(2, 7))
+@given(EVENT_LISTS, WIDTHS, st.integers(2, 7))
 def test_a_finer_interval_keeps_the_laws_and_the_exact_figures(events: list[Event], width: int, parts: int) -> None:
     coarse, fine = figures(events, width * parts), figures(events, width)
     hold_laws(fine)
@@ -171,12 +171,12 @@ def test_a_finer_interval_keeps_the_laws_and_the_exact_figures(events: list[Even
     assert fine.a.total >= coarse.a.total
 
 
-@given(TRACES, st.sampled_from(["p99", "max"]) | WIDTHS, st.integers(0, 10**15))
+@given(EVENT_LISTS, st.sampled_from(["p99", "max"]) | WIDTHS, st.integers(0, 10**15))
 def test_a_shift_of_all_events_changes_nothing(events: list[Event], interval: str | int, shift: int) -> None:
     assert figures(events, interval) == figures(events, interval, base=shift)
 
 
-@given(TRACES, WIDTHS, st.data())
+@given(EVENT_LISTS, WIDTHS, st.data())
 def test_an_event_may_as_well_be_two(events: list[Event], width: int, data: st.DataObject) -> None:
     index = data.draw(st.integers(0, len(events) - 1))
     event = events[index]
@@ -194,7 +194,7 @@ def test_an_event_may_as_well_be_two(events: list[Event], width: int, data: st.D
     )
 
 
-@given(TRACES, st.sampled_from(["p99", "max"]) | WIDTHS, st.permutations(range(4)))
+@given(EVENT_LISTS, st.sampled_from(["p99", "max"]) | WIDTHS, st.permutations(range(4)))
 def test_names_of_processes_and_the_order_of_events_do_not_matter(
     events: list[Event], interval: str | int, names: list[int]
 ) -> None:
@@ -202,7 +202,7 @@ def test_names_of_processes_and_the_order_of_events_do_not_matter(
     assert figures(events, interval) == figures(renamed, interval)
 
 
-@given(TRACES, st.sampled_from(["p99", "max"]) | WIDTHS)
+@given(EVENT_LISTS, st.sampled_from(["p99", "max"]) | WIDTHS)
 def test_a_and_b_may_be_exchanged(events: list[Event], interval: str | int) -> None:
     found, exchanged = figures(events, interval), overlap(frame_of(events), "B", "A", interval)
     assert (found.lower, found.exact, found.interval) == (exchanged.lower, exchanged.exact, exchanged.interval)
@@ -290,7 +290,7 @@ def test_units_may_differ_between_the_processes_of_a_run(tmp_path: Path) -> None
     assert overlap(open_trace(tmp_path), "A", "B", 10).exact == reference(WORKED, 10).exact * 1000
 
 
-@given(TRACES, WIDTHS)
+@given(EVENT_LISTS, WIDTHS)
 def test_shares_of_processes_agree_with_a_count_of_microseconds(events: list[Event], width: int) -> None:
     found = overlap(frame_of(events), "A", "B", width, by="process")
     bits = {(side, process): np.zeros(4 * SPAN, np.bool_) for side in "AB" for process in range(4)}
@@ -350,7 +350,7 @@ def test_the_same_process_figure_stands_in_a_warning(tmp_path: Path) -> None:
 )
 def test_no_figure_where_there_can_be_none(case: str, a: str, b: str, reason: str) -> None:
     with pytest.raises(TraceError, match=reason):
-        overlap(open_trace(CORPUS / case), a, b)
+        overlap(open_trace(TRACES / case), a, b)
 
 
 @pytest.mark.parametrize(
@@ -358,7 +358,7 @@ def test_no_figure_where_there_can_be_none(case: str, a: str, b: str, reason: st
     ["fork", "spawn", "forkserver", "no-metadata", "ns-metric", "fork-2.1.0", "spawn-2.0.3", "spawn-1.0.11"],
 )
 def test_real_traces_agree_with_a_count_of_microseconds(case: str) -> None:
-    trace = open_trace(CORPUS / case)
+    trace = open_trace(TRACES / case)
     frame = trace.events
     chosen = frame[frame["name"].isin(["Samples.__getitem__", "epoch", "train_step"])]
     origin = int(chosen["start_ns"].min())

@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 from dfannotate.analysis import reader, schedule
 from dfannotate.analysis.reader import events, find_files, open_traces, summarize
 from dfannotate.analysis.traces import FileSummary, TraceError
+from tests.conftest import REAL_TRACES, TRACES
 
-CORPUS = Path(__file__).parents[2] / "corpus" / "traces"
-SIGKILL = next((CORPUS / "sigkill").glob("*.pfw.gz")).read_bytes()
-WHOLE = next((CORPUS / "sigterm").glob("*.pfw.gz")).read_bytes()
-DUPLICATES = next((CORPUS / "fork-2.0.3-duplicates").glob("*.pfw.gz")).read_bytes()
+SIGKILL = next((TRACES / "sigkill").glob("*.pfw.gz")).read_bytes()
+WHOLE = next((TRACES / "sigterm").glob("*.pfw.gz")).read_bytes()
+DUPLICATES = next((TRACES / "fork-2.0.3-duplicates").glob("*.pfw.gz")).read_bytes()
 
 
 def line(number: int, name: str = "f", **more: object) -> bytes:
@@ -230,17 +230,23 @@ def test_bad_lines_are_placed(tmp_path: Path) -> None:
     assert count(file) == 19_997
 
 
-def test_a_line_beyond_the_limit_is_bad_and_costs_no_memory(tmp_path: Path) -> None:
-    text = line(1) + b'{"name":"' + b"x" * (64 << 20) + b'","ph":1}\n' + line(2) + b"y" * (3 << 20)
-    path = tmp_path / "run.pfw.gz"
-    path.write_bytes(gzip.compress(text, 1))
+def summarize_in(path: Path, memory: int) -> FileSummary:
+    """The summary of a file, for which no more than ``memory`` bytes were taken at any moment."""
     tracemalloc.start()
     try:
         file = summarize(path)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak < 8 << 20
+    assert peak < memory
+    return file
+
+
+def test_a_line_beyond_the_limit_is_bad_and_costs_no_memory(tmp_path: Path) -> None:
+    text = line(1) + b'{"name":"' + b"x" * (64 << 20) + b'","ph":1}\n' + line(2) + b"y" * (3 << 20)
+    path = tmp_path / "run.pfw.gz"
+    path.write_bytes(gzip.compress(text, 1))
+    file = summarize_in(path, 8 << 20)
     assert count(file) == 2
     assert [sample.line for sample in file.bad_samples] == [2, 4]
     assert file.lines == 4
@@ -249,13 +255,7 @@ def test_a_line_beyond_the_limit_is_bad_and_costs_no_memory(tmp_path: Path) -> N
 def test_a_bomb_of_newlines_costs_no_memory(tmp_path: Path) -> None:
     path = tmp_path / "run.pfw.gz"
     path.write_bytes(gzip.compress(b"\n" * (2 << 20), 9))
-    tracemalloc.start()
-    try:
-        file = summarize(path)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak < 4 << 20
+    file = summarize_in(path, 4 << 20)
     assert file.lines == 2 << 20
     assert not file.bad_lines
 
@@ -411,8 +411,8 @@ def test_processes_give_the_same_as_one(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_events_are_those_that_are_counted(tmp_path: Path) -> None:
-    for folder in sorted(path.parent for path in CORPUS.glob("*/expected.json")):
-        for file in open_traces(folder).files:
+    for trace in REAL_TRACES:
+        for file in open_traces(trace.folder).files:
             single = sum(process.count for process in file.processes)
             aggregated = sum(
                 tally.count - tally.aggregated

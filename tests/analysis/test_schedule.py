@@ -24,12 +24,12 @@ from dfannotate.analysis.partials import Partial, gather
 from dfannotate.analysis.patterns import parse_patterns
 from dfannotate.analysis.schedule import Advance, Cluster, Here, Schedule, ScheduleError, schedule_on
 from dfannotate.analysis.traces import Traces
+from tests.conftest import RunCli
 
 if TYPE_CHECKING:
     from distributed import LocalCluster
 
 FILES = 21
-RunCli = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")

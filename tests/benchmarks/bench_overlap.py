@@ -30,7 +30,7 @@ from tests.benchmarks.bench_verify import (  # the tools for measuring are there
     Row,
     _forget,
     _run,
-    _tool,
+    find_tools,
 )
 
 EVENTS = 10_000_000
@@ -49,10 +49,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--runs", type=int, default=3, help="runs of each program")
     parser.add_argument("--folder", type=Path, help="where the traces are made (default: the system's)")
     options = parser.parse_args(arguments)
-    tools = {name: _tool(name) for name in (MAKE, COUNT)}
-    absent = [name for name, path in tools.items() if path is None]
-    if absent:
-        print(f"not found: {', '.join(absent)}; install dftracer for the benchmark", file=sys.stderr)
+    tools = find_tools(MAKE, COUNT)
+    if tools is None:
         return 2
     faults: list[str] = []
     peaks: list[float] = []
@@ -60,9 +58,9 @@ def main(arguments: Sequence[str]) -> int:
         trace, index = Path(folder, "trace"), Path(folder, "index")
         for size in sorted({options.events, *options.memory}):
             steps = str(max(1, size // (EVENTS_PER_STEP * options.ranks)))
-            _run([str(tools[MAKE]), "-o", str(trace), "-p", str(options.ranks), "-H", "1", "-e", "1", "-s", steps])
+            _run([tools[MAKE], "-o", str(trace), "-p", str(options.ranks), "-H", "1", "-e", "1", "-s", steps])
             if size == options.events:
-                row = _compare(trace, options, str(tools[COUNT]), index)
+                row = _compare(trace, options, tools[COUNT], index)
                 print(f"{row.events:,} events in {options.ranks} files")
                 _print("overlap", row.ours)
                 _print(COUNT, row.theirs)

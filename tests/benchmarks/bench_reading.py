@@ -18,9 +18,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-MAKE, COUNT = "dftracer_gen_fake_trace", "dftracer_event_count"
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from tests.benchmarks.bench_verify import COUNT, EVENTS_PER_STEP, MAKE, find_tools
+
 SIZES = (1_000_000, 3_000_000)
-EVENTS_PER_STEP = 19  # of the made traces, in a single epoch
 REQUIRED_RATE = 500_000
 ALLOWED_GROWTH = 1.15
 READ = """
@@ -42,22 +43,20 @@ class Cost:
 
 def main(arguments: Sequence[str]) -> int:
     sizes = tuple(int(argument) for argument in arguments) or SIZES
-    tools = {name: _tool(name) for name in (MAKE, COUNT)}
-    absent = [name for name, path in tools.items() if path is None]
-    if absent:
-        print(f"not found: {', '.join(absent)}; install dftracer for the benchmark", file=sys.stderr)
+    tools = find_tools(MAKE, COUNT)
+    if tools is None:
         return 2
     rows = []
     with tempfile.TemporaryDirectory(prefix="bench-reading-") as folder:
         for size in sizes:
             trace = Path(folder, str(size))
             steps = str(max(1, size // EVENTS_PER_STEP))
-            _run([str(tools[MAKE]), "-o", str(trace), "-p", "1", "-H", "1", "-e", "1", "-s", steps])
+            _run([tools[MAKE], "-o", str(trace), "-p", "1", "-H", "1", "-e", "1", "-s", steps])
             (file,) = trace.glob("*.pfw.gz")
             ours = _run([sys.executable, "-c", READ, str(file)])
             index = str(Path(folder, f"index-{size}"))
             one = ["--executor-threads", "1", "--io-threads", "1", "--log-level", "off"]
-            theirs = _run([str(tools[COUNT]), "-d", str(trace), "--index-dir", index, "-f", *one])
+            theirs = _run([tools[COUNT], "-d", str(trace), "--index-dir", index, "-f", *one])
             rows.append((int(ours.answer), ours, theirs))
             shutil.rmtree(trace)
     head = ("events", "read/s/core", f"{COUNT}/s/core", "ratio", "peak MiB", f"{COUNT} MiB")
@@ -81,10 +80,6 @@ def main(arguments: Sequence[str]) -> int:
     if growth > ALLOWED_GROWTH:
         print("memory grows with the trace", file=sys.stderr)
     return 1 if slow or growth > ALLOWED_GROWTH else 0
-
-
-def _tool(name: str) -> str | None:
-    return shutil.which(name, path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
 
 
 def _run(command: Sequence[str]) -> Cost:

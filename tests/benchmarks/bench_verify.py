@@ -70,10 +70,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--runs", type=int, default=3, help="runs of each program")
     parser.add_argument("--folder", type=Path, help="where the traces are made (default: the system's)")
     options = parser.parse_args(arguments)
-    tools = {name: _tool(name) for name in (MAKE, COUNT, STATISTICS)}
-    absent = [name for name, path in tools.items() if path is None]
-    if absent:
-        print(f"not found: {', '.join(absent)}; install dftracer for the benchmark", file=sys.stderr)
+    tools = find_tools(MAKE, COUNT, STATISTICS)
+    if tools is None:
         return 2
     faults: list[str] = []
     rows: list[Row] = []
@@ -82,9 +80,9 @@ def main(arguments: Sequence[str]) -> int:
             for size in sorted(options.events):
                 trace = Path(folder, "trace")
                 steps = str(max(1, size // (EVENTS_PER_STEP * ranks)))
-                _run([str(tools[MAKE]), "-o", str(trace), "-p", str(ranks), "-H", "1", "-e", "1", "-s", steps])
-                row = _compare(trace, ranks, options.runs, str(tools[COUNT]), Path(folder, "index"))
-                faults += _differences(row, trace, str(tools[STATISTICS]) if size == min(options.events) else None)
+                _run([tools[MAKE], "-o", str(trace), "-p", str(ranks), "-H", "1", "-e", "1", "-s", steps])
+                row = _compare(trace, ranks, options.runs, tools[COUNT], Path(folder, "index"))
+                faults += _differences(row, trace, tools[STATISTICS] if size == min(options.events) else None)
                 rows.append(row)
                 shutil.rmtree(trace)
     _print(rows)
@@ -166,8 +164,15 @@ def _forget(trace: Path) -> None:
                 os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def _tool(name: str) -> str | None:
-    return shutil.which(name, path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
+def find_tools(*names: str) -> dict[str, str] | None:
+    """Programs of the tracer, by name, beside this Python or on the path; None, and a message, where one is missing."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    found = {name: shutil.which(name, path=path) for name in names}
+    absent = [name for name, program in found.items() if program is None]
+    if absent:
+        print(f"not found: {', '.join(absent)}; install dftracer for the benchmark", file=sys.stderr)
+        return None
+    return {name: program for name, program in found.items() if program is not None}
 
 
 def _run(command: Sequence[str], allowed: Sequence[int] = (0,)) -> Cost:

@@ -7,13 +7,12 @@ import hashlib
 import io
 import json
 import os
-import random
 import signal
 import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +25,7 @@ from dfannotate.cli.main import main
 from dfannotate.cli.run import Crash
 from dfannotate.codemods.annotate import annotate as annotate_file
 from dfannotate.manifest import load
-
-WriteTree = Callable[[Mapping[str, str | bytes]], Path]
-RunCli = Callable[..., Any]
-Git = Callable[..., str]
+from tests.conftest import MANIFEST, Git, RunCli, WriteTree, files_of, sources_of
 
 MARK = b"dftracer"
 LIBRARY = '''"""Reading."""
@@ -51,19 +47,10 @@ PROJECT: dict[str, str | bytes] = {
     "pkg/__init__.py": "",
     "pkg/io.py": LIBRARY,
 }
-MANIFEST = ".dfannotate/manifest.json"
-
-
-def sources(root: Path) -> dict[str, bytes]:
-    return {path.relative_to(root).as_posix(): path.read_bytes() for path in sorted(root.rglob("*.py"))}
-
-
-def everything(root: Path) -> dict[str, bytes]:
-    return {path.relative_to(root).as_posix(): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
 
 
 def annotated(root: Path) -> set[str]:
-    return {name for name, data in sources(root).items() if MARK in data}
+    return {name for name, data in sources_of(root).items() if MARK in data}
 
 
 def manifest(root: Path) -> dict[str, Any]:
@@ -80,7 +67,7 @@ def project(write_tree: WriteTree) -> Path:
 
 
 def test_files_and_manifest(project: Path, run_cli: RunCli) -> None:
-    before = sources(project)
+    before = sources_of(project)
     result = run_cli("apply", project)
     assert result.code == 0, result.err
     assert annotated(project) == {"train.py", "pkg/io.py"}
@@ -137,9 +124,9 @@ def _files(root: Path) -> list[Path]:
 @pytest.mark.parametrize("flags", [["--check"], ["--diff"], ["--check", "--diff"]], ids=" ".join)
 @pytest.mark.parametrize("output", ["text", "json"])
 def test_looking_writes_nothing(project: Path, run_cli: RunCli, flags: list[str], output: str) -> None:
-    before = everything(project)
+    before = files_of(project, own=True)
     result = run_cli("apply", project, *flags, "--format", output)
-    assert everything(project) == before
+    assert files_of(project, own=True) == before
     assert result.code == (1 if "--check" in flags else 0)
     run_cli("apply", project)
     assert run_cli("apply", project, *flags).code == 0
@@ -154,10 +141,10 @@ def test_the_diff_is_what_apply_does(project: Path, run_cli: RunCli, second: boo
     diff = run_cli("apply", project, "--diff").out
     assert ("train.py" in diff) is not second
     subprocess.run(["git", "apply", "-p0", "-"], cwd=project, input=diff.encode(), check=True)
-    by_patch = sources(project)
+    by_patch = sources_of(project)
     subprocess.run(["git", "apply", "-p0", "-R", "-"], cwd=project, input=diff.encode(), check=True)
     run_cli("apply", project)
-    assert sources(project) == by_patch
+    assert sources_of(project) == by_patch
 
 
 def test_json(project: Path, run_cli: RunCli) -> None:
@@ -243,10 +230,10 @@ def test_a_file_that_is_named_is_taken_wherever_it_lies(write_tree: WriteTree, r
 def test_applies_on_different_paths_come_together(project: Path, run_cli: RunCli, tmp_path: Path) -> None:
     run_cli("apply", project / "pkg")
     run_cli("apply", project / "train.py")
-    apart = everything(project)
+    apart = files_of(project, own=True)
     run_cli("revert", project)
     run_cli("apply", project)
-    assert everything(project) == apart
+    assert files_of(project, own=True) == apart
     assert set(manifest(project)) == {"train.py", "pkg/io.py"}
 
 
@@ -266,12 +253,12 @@ def test_a_part_is_annotated_as_it_is_in_the_whole(write_tree: WriteTree, run_cl
 
 def test_outside_the_project(write_tree: WriteTree, run_cli: RunCli) -> None:
     root = write_tree({"a/pyproject.toml": "", "a/x.py": LIBRARY, "b/y.py": LIBRARY})
-    before = sources(root)
+    before = sources_of(root)
     assert run_cli("apply", root / "a", root / "b/y.py").code == 0
     assert set(manifest(root / "a")) == {"x.py", "../b/y.py"}
     assert run_cli("apply", root / "a", root / "b/y.py", "--check").code == 0
     assert run_cli("revert", root / "a", root / "b").code == 0
-    assert sources(root) == before
+    assert sources_of(root) == before
 
 
 @pytest.mark.parametrize("name", ["a b.py", "träin.py", "日本/é è.py", "-x.py", "it's.py", 'quo"te.py', "new\nline.py"])
@@ -327,10 +314,10 @@ def test_mode_line_endings_encoding_and_mark_are_kept(write_tree: WriteTree, run
             "cut.py": LIBRARY.rstrip(),
         }
     )
-    before = sources(root)
+    before = sources_of(root)
     (root / "cut.py").chmod(0o755)
     assert run_cli("apply", root).code == 0
-    after = sources(root)
+    after = sources_of(root)
     assert annotated(root) == set(after)
     assert after["crlf.py"].count(b"\n") == after["crlf.py"].count(b"\r\n")
     assert after["bom.py"].startswith(b"\xef\xbb\xbf")
@@ -338,7 +325,7 @@ def test_mode_line_endings_encoding_and_mark_are_kept(write_tree: WriteTree, run
     assert after["cut.py"].endswith(b"return path")
     assert stat.S_IMODE((root / "cut.py").stat().st_mode) == 0o755
     run_cli("revert", root)
-    assert sources(root) == before
+    assert sources_of(root) == before
 
 
 # --- flags ------------------------------------------------------------------------------------------------------------
@@ -353,7 +340,7 @@ def test_category_and_target(project: Path, run_cli: RunCli) -> None:
     assert run_cli("apply", project).code == 0
     assert (project / "pkg/io.py").read_bytes().count(b"DFTracerFn(") == 1
     run_cli("revert", project)
-    assert sources(project)["train.py"] == SCRIPT.encode()
+    assert sources_of(project)["train.py"] == SCRIPT.encode()
 
 
 def test_category_of_a_package_and_of_a_name_that_would_break_the_trace(write_tree: WriteTree, run_cli: RunCli) -> None:
@@ -366,14 +353,14 @@ def test_category_of_a_package_and_of_a_name_that_would_break_the_trace(write_tr
 
 
 def test_manifest_elsewhere(project: Path, run_cli: RunCli) -> None:
-    before = sources(project)
+    before = sources_of(project)
     where = project / "out" / "m.json"
     assert run_cli("apply", project, "--manifest", where).code == 0
     assert [entry.path for entry in load(where).files] == ["pkg/io.py", "train.py"]
     assert not (project / ".dfannotate").exists()
     assert [path.name for path in where.parent.iterdir()] == ["m.json"]
     assert run_cli("revert", project, "--manifest", where).code == 0
-    assert sources(project) == before
+    assert sources_of(project) == before
 
 
 def test_the_folder_of_the_tool_ignores_itself_except_the_manifest(project: Path, run_cli: RunCli, git: Git) -> None:
@@ -390,7 +377,7 @@ def test_the_folder_of_the_tool_ignores_itself_except_the_manifest(project: Path
 def test_nothing_to_note_leaves_no_manifest(write_tree: WriteTree, run_cli: RunCli) -> None:
     root = write_tree({"pyproject.toml": "", "a.py": "x = 1\n"})
     assert run_cli("apply", root).code == 0
-    assert set(everything(root)) == {"a.py", "pyproject.toml"}
+    assert set(files_of(root, own=True)) == {"a.py", "pyproject.toml"}
 
 
 def test_entry(write_tree: WriteTree, run_cli: RunCli) -> None:
@@ -441,10 +428,10 @@ def test_the_number_of_processes_changes_nothing(write_tree: WriteTree, run_cli:
     tree = {f"m{number}.py": LIBRARY.replace("load", f"load_{number}") for number in range(40)}
     root = write_tree({"pyproject.toml": "", "bad.py": "(", **PROJECT, **tree})
     alone = run_cli("apply", root, "--jobs", "1", "--format", "json")
-    expected = everything(root)
+    expected = files_of(root, own=True)
     run_cli("revert", root)
     together = run_cli("apply", root, "--jobs", jobs, "--format", "json")
-    assert everything(root) == expected
+    assert files_of(root, own=True) == expected
     assert (together.code, together.out, together.err) == (alone.code, alone.out, alone.err)
 
 
@@ -512,7 +499,7 @@ def test_a_folder_without_python(write_tree: WriteTree, run_cli: RunCli) -> None
         result = run_cli("apply", root / folder)
         assert result.code == 2
         assert "no Python files here" in result.err
-    assert set(everything(root)) == {"pyproject.toml", "docs/a.txt", ".hidden/a.py"}
+    assert set(files_of(root, own=True)) == {"pyproject.toml", "docs/a.txt", ".hidden/a.py"}
 
 
 def test_a_path_that_is_not_there(project: Path, run_cli: RunCli) -> None:
@@ -625,7 +612,7 @@ def test_without_the_right_to_read(shared: Path, run_cli: RunCli) -> None:
 
 
 def test_a_full_disk(project: Path, run_cli: RunCli, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = sources(project)
+    before = sources_of(project)
     real = os.replace
 
     def full(source: Any, target: Any) -> None:
@@ -641,11 +628,11 @@ def test_a_full_disk(project: Path, run_cli: RunCli, monkeypatch: pytest.MonkeyP
     assert set(manifest(project)) == {"pkg/io.py"}
     monkeypatch.undo()
     run_cli("revert", project)
-    assert sources(project) == before
+    assert sources_of(project) == before
 
 
 def test_a_disk_too_full_for_the_manifest(project: Path, run_cli: RunCli, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = sources(project)
+    before = sources_of(project)
     real = os.replace
 
     def full(fails: str) -> Callable[[Any, Any], None]:
@@ -661,7 +648,7 @@ def test_a_disk_too_full_for_the_manifest(project: Path, run_cli: RunCli, monkey
     result = run_cli("apply", project)
     assert result.code == 2
     assert f"{project}/{MANIFEST}: cannot be written: No space left on device" in result.err
-    assert sources(project) == before
+    assert sources_of(project) == before
     # At the end: what was done is known all the same.
     monkeypatch.setattr(os, "replace", full("manifest.json"))
     result = run_cli("apply", project)
@@ -669,7 +656,7 @@ def test_a_disk_too_full_for_the_manifest(project: Path, run_cli: RunCli, monkey
     assert annotated(project) == {"train.py", "pkg/io.py"}
     monkeypatch.undo()
     assert run_cli("revert", project).code == 0
-    assert sources(project) == before
+    assert sources_of(project) == before
     assert [path.name for path in (project / ".dfannotate").iterdir()] == [".gitignore"]
 
 
@@ -722,12 +709,12 @@ def test_a_broken_manifest_is_told_and_nothing_touched(
 ) -> None:
     (project / ".dfannotate").mkdir()
     (project / MANIFEST).write_bytes(data)
-    before = everything(project)
+    before = files_of(project, own=True)
     result = run_cli(command, project)
     assert result.code == 2
     assert f"error: {project}/{MANIFEST}: " in result.err
     assert message in result.err
-    assert everything(project) == before
+    assert files_of(project, own=True) == before
 
 
 def test_a_manifest_that_is_a_folder(project: Path, run_cli: RunCli) -> None:
@@ -831,13 +818,13 @@ def test_uncommitted_changes_are_not_touched(repository: Path, run_cli: RunCli, 
     (repository / "new.py").write_text(LIBRARY)
     (repository / "staged.py").write_text(LIBRARY)
     git("add", "staged.py")
-    before = sources(repository)
+    before = sources_of(repository)
     result = run_cli("apply", repository)
     assert result.code == 2
     for name in ("train.py", "new.py", "staged.py"):
         assert f"{repository}/{name}: has changes that are not committed" in result.err
         assert "--allow-dirty" in result.err
-        assert sources(repository)[name] == before[name]
+        assert sources_of(repository)[name] == before[name]
     assert annotated(repository) == {"pkg/io.py"} == set(manifest(repository))
     # Looking needs no permission, and neither does a file in which nothing is to be changed.
     assert run_cli("apply", repository, "--diff").code == 0
@@ -865,90 +852,3 @@ def test_git_that_gives_no_answer(repository: Path, run_cli: RunCli) -> None:
     assert "--allow-dirty" in result.err
     assert not annotated(repository)
     assert run_cli("apply", repository, "--allow-dirty").code == 0
-
-
-# --- killed -----------------------------------------------------------------------------------------------------------
-
-EDIT = "\n\ndef save(path):\n    open(path, 'w').write('')\n"
-
-
-def assert_whole(root: Path, old: Mapping[str, bytes], new: Mapping[str, bytes]) -> None:
-    """Every file is the old one or the new one, and the manifest is one, or is not there."""
-    now = sources(root)
-    assert set(now) == set(old)
-    assert not [name for name, data in now.items() if data not in (old[name], new[name])]
-    if (root / MANIFEST).exists():
-        load(root / MANIFEST)
-
-
-@pytest.mark.parametrize("edited", [False, True], ids=["first", "edited-since"])
-@pytest.mark.parametrize("then", ["apply", "revert"])
-def test_killed_before_every_single_change_of_the_disk(
-    project: Path,
-    run_cli: RunCli,
-    tmp_path_factory: pytest.TempPathFactory,
-    killed: Callable[..., bool],
-    edited: bool,
-    then: str,
-) -> None:
-    if edited:
-        run_cli("apply", project)
-        for name in ("train.py", "pkg/io.py"):
-            (project / name).write_text((project / name).read_text() + EDIT)
-    start = everything(project)
-    run_cli("apply", project)
-    end = everything(project)
-    old, new = ({k: v for k, v in state.items() if k.endswith(".py")} for state in (start, end))
-    run_cli("revert", project)
-    base = sources(project)
-    moment = 0
-    while True:
-        root = tmp_path_factory.mktemp("killed")
-        _restore(root, start)
-        was_killed = killed(root, moment, "apply", str(root), "--jobs", "1")
-        assert_whole(root, old, new)
-        if then == "apply":
-            assert run_cli("apply", root).code == 0
-            assert everything(root) == end
-        code = run_cli("revert", root).code
-        assert sources(root) == base
-        left = set(everything(root)) - set(start) - {".dfannotate/.gitignore"}
-        if code == 2:  # killed before anything was annotated: there is no manifest, which revert says
-            assert then == "revert"
-            left -= {".dfannotate/.manifest.json.pending.new"}
-        assert not left
-        moment += 1
-        if not was_killed:
-            break
-    assert moment > 15
-
-
-def _restore(root: Path, state: Mapping[str, bytes]) -> None:
-    for name, data in state.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_bytes(data)
-
-
-def test_killed_at_any_time(
-    write_tree: WriteTree, run_cli: RunCli, kill_during: Callable[[str, Path, int, float], None]
-) -> None:
-    tree = {f"pkg{number % 7}/m{number}.py": LIBRARY.replace("load", f"load_{number}") for number in range(60)}
-    root = write_tree({"pyproject.toml": "", **tree})
-    old = sources(root)
-    run_cli("apply", root)
-    new, complete = sources(root), (root / MANIFEST).read_bytes()
-    run_cli("revert", root)
-    chance = random.Random(2)
-    seen: set[str] = set()
-    for moment in (0, 0, 1, 2, *chance.sample(range(3, 60), 3), 61):
-        kill_during("apply", root, moment, chance.uniform(0, 0.01 if moment else 0.6))
-        assert_whole(root, old, new)
-        now = sources(root)
-        seen.add("between" if now not in (old, new) else "at an end")
-        assert run_cli("apply", root).code == 0
-        assert sources(root) == new
-        assert (root / MANIFEST).read_bytes() == complete
-        run_cli("revert", root)
-        assert sources(root) == old
-        assert set(everything(root)) == {"pyproject.toml", *old, ".dfannotate/.gitignore"}
-    assert "between" in seen

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from dfannotate.cli.config import _READERS, Config, ConfigError, load_config
-
-WriteTree = Callable[[Mapping[str, str | bytes]], Path]
+from tests.conftest import WriteTree
 
 
 def test_defaults_without_a_file_or_a_table(write_tree: WriteTree) -> None:

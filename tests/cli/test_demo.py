@@ -19,8 +19,8 @@ from dfannotate.cli.environment import without_tracer_variables
 from dfannotate.cli.show import UserError
 from dfannotate.cli.traced import Tracer
 from dfannotate.cli.verify import verify
+from tests.conftest import WITHOUT_TORCH, files_of
 
-WITHOUT_TORCH = Path(__file__).parent.parent / "without_torch"
 PARTS = 6
 
 
@@ -32,14 +32,6 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(WITHOUT_TORCH))
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
-
-
-def program_files(folder: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file() and not {"__pycache__", ".dfannotate"} & set(path.parts)
-    }
 
 
 def test_every_part_goes_well_and_nothing_is_left(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -61,9 +53,9 @@ def test_keep_leaves_the_annotated_program_and_its_trace(tmp_path: Path, capsys:
 
     assert capsys.readouterr().out.count("\n") == 1
     assert not (tmp_path / ".dfannotate").exists()
-    original = program_files(SOURCE)
-    assert program_files(keep / "reverted") == original
-    annotated = program_files(keep / "program")
+    original = files_of(SOURCE)
+    assert files_of(keep / "reverted") == original
+    annotated = files_of(keep / "program")
     changed = {name for name, content in annotated.items() if content != original[name]}
     assert SHOWN in changed
     assert annotated.keys() == original.keys()
@@ -171,5 +163,5 @@ def test_a_part_that_fails_is_named_and_left_to_look_at(
 
 
 def test_program_knows_nothing_of_the_tracer() -> None:
-    for name, content in program_files(SOURCE).items():
+    for name, content in files_of(SOURCE).items():
         assert b"dftracer" not in content, name

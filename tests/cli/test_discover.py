@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,7 @@ import pytest
 
 from dfannotate.cli.discover import dirty_files, find_sources, project_root
 from dfannotate.cli.show import UserError
-
-WriteTree = Callable[[Mapping[str, str | bytes]], Path]
-Git = Callable[..., str]
+from tests.conftest import Git, WriteTree
 
 
 def names(found: Sequence[Path], root: Path) -> list[str]:

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,7 @@ import pytest
 from dfannotate.cli.lint_formats import excerpt
 from dfannotate.rules import Finding, discover
 from dfannotate.source import split_lines
-
-WriteTree = Callable[[Mapping[str, str | bytes]], Path]
-RunCli = Callable[..., Any]
+from tests.conftest import RunCli, WriteTree
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = json.loads((ROOT / "tests" / "data" / "sarif-schema-2.1.0.json").read_text(encoding="utf-8"))

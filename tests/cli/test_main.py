@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,9 +17,7 @@ from dfannotate.cli.main import main
 from dfannotate.cli.overlap import OverlapOptions
 from dfannotate.cli.show import UserError
 from dfannotate.manifest import ManifestError
-
-WriteTree = Callable[[Mapping[str, str | bytes]], Path]
-RunCli = Callable[..., Any]
+from tests.conftest import RunCli, WriteTree
 
 COMMANDS = ("apply", "revert", "run", "verify", "overlap", "doctor", "demo")
 

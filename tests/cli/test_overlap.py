@@ -5,14 +5,10 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-CORPUS = Path(__file__).parents[2] / "corpus" / "traces"
-RunCli = Callable[..., Any]
+from tests.conftest import TRACES, RunCli
 
 KEYS = [
     "a",
@@ -30,7 +26,7 @@ KEYS = [
 
 
 def test_json_has_the_keys_of_the_contract(run_cli: RunCli) -> None:
-    result = run_cli("overlap", CORPUS / "fork", "--a", "IO:Samples*", "--b", "APP", "--format", "json")
+    result = run_cli("overlap", TRACES / "fork", "--a", "IO:Samples*", "--b", "APP", "--format", "json")
     document = json.loads(result.out)
     assert (result.code, result.err) == (0, "")
     assert list(document) == KEYS
@@ -40,7 +36,7 @@ def test_json_has_the_keys_of_the_contract(run_cli: RunCli) -> None:
 
 
 def test_text_says_the_same_and_warns_on_stderr(run_cli: RunCli) -> None:
-    arguments = ("overlap", CORPUS / "fork", "--a", "IO:Samples*", "--b", "APP", "--interval", "1000")
+    arguments = ("overlap", TRACES / "fork", "--a", "IO:Samples*", "--b", "APP", "--interval", "1000")
     document = json.loads(run_cli(*arguments, "--format", "json").out)
     result = run_cli(*arguments)
     assert result.code == 0
@@ -54,7 +50,7 @@ def test_text_says_the_same_and_warns_on_stderr(run_cli: RunCli) -> None:
 
 @pytest.mark.parametrize(("by", "key", "rows"), [("process", "processes", 5), ("round", "rounds", 2)])
 def test_details_on_request(run_cli: RunCli, by: str, key: str, rows: int) -> None:
-    arguments = ("overlap", CORPUS / "fork", "--a", "IO:Samples*", "--b", "APP", "--by", by)
+    arguments = ("overlap", TRACES / "fork", "--a", "IO:Samples*", "--b", "APP", "--by", by)
     document = json.loads(run_cli(*arguments, "--format", "json").out)
     assert list(document) == [*KEYS, key]
     assert len(document[key]) == rows
@@ -87,7 +83,7 @@ def test_details_on_request(run_cli: RunCli, by: str, key: str, rows: int) -> No
 def test_what_cannot_be_told_is_exit_2_with_the_reason(
     run_cli: RunCli, case: str, arguments: list[str], message: str
 ) -> None:
-    result = run_cli("overlap", CORPUS / case, *arguments)
+    result = run_cli("overlap", TRACES / case, *arguments)
     assert (result.code, result.out) == (2, "")
     assert re.search(message, result.err)
     assert len(result.err.splitlines()) == 1
@@ -103,14 +99,14 @@ def test_what_cannot_be_told_is_exit_2_with_the_reason(
     ],
 )
 def test_verify_asks_too(run_cli: RunCli, arguments: list[str], code: int, status: str) -> None:
-    result = run_cli("verify", CORPUS / "fork", *arguments, "--format", "json")
+    result = run_cli("verify", TRACES / "fork", *arguments, "--format", "json")
     checks = {check["id"]: check for check in json.loads(result.out)["checks"]}
     assert (result.code, checks["overlap"]["status"]) == (code, status)
     assert checks["overlap"]["details"]["overlap"] == arguments[1]
 
 
 def test_verify_fails_the_overlap_of_a_run_whose_workers_are_missing(run_cli: RunCli) -> None:
-    result = run_cli("verify", CORPUS / "spawn-broken", "--overlap", "IO:APP", "--format", "json")
+    result = run_cli("verify", TRACES / "spawn-broken", "--overlap", "IO:APP", "--format", "json")
     (check,) = (check for check in json.loads(result.out)["checks"] if check["id"] == "overlap")
     assert check["status"] == "fail"
     assert "of 0 bytes" in check["message"]
@@ -127,7 +123,7 @@ def test_verify_fails_the_overlap_of_a_run_whose_workers_are_missing(run_cli: Ru
     ids=["one side", "three parts", "no overlap", "above 100"],
 )
 def test_bad_questions_are_bad_usage(run_cli: RunCli, arguments: list[str]) -> None:
-    result = run_cli("verify", CORPUS / "fork", *arguments)
+    result = run_cli("verify", TRACES / "fork", *arguments)
     assert (result.code, result.out) == (2, "")
 
 
@@ -162,7 +158,7 @@ def test_progress_is_shown_on_a_terminal(run_cli: RunCli, monkeypatch: pytest.Mo
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setenv("TERM", "xterm")
-    assert run_cli(*command, CORPUS / "fork").code in (0, 1)
+    assert run_cli(*command, TRACES / "fork").code in (0, 1)
     assert "5 of 5 files" in terminal.text
     assert "events/s" in terminal.text
 
@@ -172,7 +168,7 @@ def test_no_progress_otherwise(run_cli: RunCli, monkeypatch: pytest.MonkeyPatch,
     terminal = _Terminal()
     if quiet:
         monkeypatch.setattr(sys, "stderr", terminal)
-    result = run_cli("verify", CORPUS / "fork", *(["--quiet"] if quiet else []))
+    result = run_cli("verify", TRACES / "fork", *(["--quiet"] if quiet else []))
     assert "files" not in terminal.text + result.err
 
 
@@ -182,6 +178,6 @@ def test_progress_has_no_colour_where_none_is_wanted(run_cli: RunCli, monkeypatc
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setenv("TERM", "xterm")
-    run_cli("verify", CORPUS / "fork")
+    run_cli("verify", TRACES / "fork")
     assert "5 of 5 files" in terminal.text
     assert not re.search(r"\x1b\[[0-9;]*[34][0-9](;|m)", terminal.text)

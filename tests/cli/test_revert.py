@@ -5,9 +5,8 @@ from __future__ import annotations
 import errno
 import json
 import os
-import random
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +16,7 @@ from dfannotate.cli import files
 from dfannotate.cli import revert as revert_module
 from dfannotate.codemods.revert import exact_text as undo_exactly
 from dfannotate.manifest import load
-
-WriteTree = Callable[[Mapping[str, str | bytes]], Path]
-RunCli = Callable[..., Any]
-Git = Callable[..., str]
+from tests.conftest import MANIFEST, Git, RunCli, WriteTree, files_of, sources_of
 
 LIBRARY = '''"""Reading."""
 import os
@@ -39,15 +35,6 @@ PROJECT: dict[str, str | bytes] = {
     "pkg/io.py": LIBRARY.replace("\n", "\r\n"),
     "pkg/latin.py": ("# coding: latin-1\n" + LIBRARY + "# é").encode("latin-1"),
 }
-MANIFEST = ".dfannotate/manifest.json"
-
-
-def sources(root: Path) -> dict[str, bytes]:
-    return {path.relative_to(root).as_posix(): path.read_bytes() for path in sorted(root.rglob("*.py"))}
-
-
-def everything(root: Path) -> dict[str, bytes]:
-    return {path.relative_to(root).as_posix(): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
 
 
 def append(path: Path, text: str) -> None:
@@ -63,7 +50,7 @@ def project(write_tree: WriteTree, run_cli: RunCli) -> Path:
     """The project, annotated."""
     root = write_tree(PROJECT)
     assert run_cli("apply", root).code == 0
-    assert sum(b"dftracer" in data for data in sources(root).values()) == 3
+    assert sum(b"dftracer" in data for data in sources_of(root).values()) == 3
     return root
 
 
@@ -74,26 +61,26 @@ def test_the_same_bytes_and_no_manifest(project: Path, run_cli: RunCli) -> None:
     (project / "train.py").chmod(0o755)
     result = run_cli("revert", project)
     assert result.code == 0
-    assert sources(project) == ORIGINAL
+    assert sources_of(project) == ORIGINAL
     assert (project / "train.py").stat().st_mode & 0o777 == 0o755
-    assert set(everything(project)) == {*PROJECT, ".dfannotate/.gitignore"}
+    assert set(files_of(project, own=True)) == {*PROJECT, ".dfannotate/.gitignore"}
     assert [line.split()[0] for line in result.out.splitlines()] == ["reverted"] * 3
     assert result.err == "3 files reverted, 0 failed\n"
 
 
 def test_apply_and_revert_again_and_again(project: Path, run_cli: RunCli) -> None:
-    annotated = everything(project)
+    annotated = files_of(project, own=True)
     for _ in range(2):
         run_cli("revert", project)
         run_cli("apply", project)
-        assert everything(project) == annotated
+        assert files_of(project, own=True) == annotated
 
 
 @pytest.mark.parametrize("flags", [["--check"], ["--diff"], ["--check", "--diff"]], ids=" ".join)
 def test_looking_writes_nothing(project: Path, run_cli: RunCli, flags: list[str]) -> None:
-    before = everything(project)
+    before = files_of(project, own=True)
     assert run_cli("revert", project, *flags).code == (1 if "--check" in flags else 0)
-    assert everything(project) == before
+    assert files_of(project, own=True) == before
 
 
 def test_the_diff_is_what_revert_does(project: Path, run_cli: RunCli) -> None:
@@ -105,11 +92,11 @@ def test_the_diff_is_what_revert_does(project: Path, run_cli: RunCli) -> None:
 
 def test_a_part(project: Path, run_cli: RunCli) -> None:
     assert run_cli("revert", project / "pkg").code == 0
-    now = sources(project)
+    now = sources_of(project)
     assert {name for name in now if now[name] != ORIGINAL[name]} == {"train.py"}
     assert [entry.path for entry in load(project / MANIFEST).files] == ["train.py"]
     assert run_cli("revert", project / "train.py").code == 0
-    assert sources(project) == ORIGINAL
+    assert sources_of(project) == ORIGINAL
 
 
 def test_json(project: Path, run_cli: RunCli) -> None:
@@ -135,7 +122,7 @@ def test_the_manifest_elsewhere(write_tree: WriteTree, run_cli: RunCli) -> None:
     run_cli("apply", root, "--manifest", root / "m.json")
     assert run_cli("revert", root).code == 2
     assert run_cli("revert", root, "--manifest", root / "m.json").code == 0
-    assert sources(root) == ORIGINAL
+    assert sources_of(root) == ORIGINAL
     assert not (root / "m.json").exists()
 
 
@@ -181,12 +168,12 @@ def test_a_file_that_was_put_back_by_hand(project: Path, run_cli: RunCli) -> Non
 
 def test_a_file_that_no_longer_parses(project: Path, run_cli: RunCli) -> None:
     append(project / "train.py", "\nx = (\n")
-    before = sources(project)["train.py"]
+    before = sources_of(project)["train.py"]
     result = run_cli("revert", project)
     assert result.code == 2
     assert f"error: {project}/train.py:" in result.err
     assert "not Python" in result.err
-    assert sources(project) == {**ORIGINAL, "train.py": before}
+    assert sources_of(project) == {**ORIGINAL, "train.py": before}
     assert [entry.path for entry in load(project / MANIFEST).files] == ["train.py"]
     # Put right, it can be reverted.
     (project / "train.py").write_bytes(before.removesuffix(b"x = (\n"))
@@ -221,8 +208,8 @@ def test_an_undo_that_does_not_lead_back_is_not_believed(project: Path, run_cli:
             undo["before"] = "import os; os.remove('x')\n"
     (project / MANIFEST).write_text(json.dumps(document))
     assert run_cli("revert", project).code == 0
-    assert sources(project)["pkg/io.py"] == ORIGINAL["pkg/io.py"]
-    assert not [name for name, data in sources(project).items() if b"remove" in data or b"dftracer" in data]
+    assert sources_of(project)["pkg/io.py"] == ORIGINAL["pkg/io.py"]
+    assert not [name for name, data in sources_of(project).items() if b"remove" in data or b"dftracer" in data]
 
 
 # --- bad input --------------------------------------------------------------------------------------------------------
@@ -233,27 +220,27 @@ def test_no_manifest(write_tree: WriteTree, run_cli: RunCli) -> None:
     result = run_cli("revert", root)
     assert result.code == 2
     assert f"{root}/{MANIFEST}: no manifest, so nothing is known to be annotated here (see --manifest)" in result.err
-    assert sources(root) == ORIGINAL
+    assert sources_of(root) == ORIGINAL
 
 
 def test_a_path_that_is_not_there(project: Path, run_cli: RunCli) -> None:
-    before = everything(project)
+    before = files_of(project, own=True)
     result = run_cli("revert", project / "nothing.py")
     assert result.code == 2
     assert f"error: {project}/nothing.py: no such file or folder" in result.err
-    assert everything(project) == before
+    assert files_of(project, own=True) == before
     result = run_cli("revert", project / "nothing.py", project / "pkg")
     assert result.code == 2
-    assert sources(project)["pkg/io.py"] == ORIGINAL["pkg/io.py"]
+    assert sources_of(project)["pkg/io.py"] == ORIGINAL["pkg/io.py"]
 
 
 def test_a_part_where_nothing_is_annotated(project: Path, run_cli: RunCli) -> None:
     (project / "docs").mkdir()
-    before = everything(project)
+    before = files_of(project, own=True)
     result = run_cli("revert", project / "docs")
     assert result.code == 0
     assert "0 files reverted" in result.err
-    assert everything(project) == before
+    assert files_of(project, own=True) == before
 
 
 def test_a_read_only_file(project: Path, run_cli: RunCli) -> None:
@@ -264,7 +251,7 @@ def test_a_read_only_file(project: Path, run_cli: RunCli) -> None:
     assert [entry.path for entry in load(project / MANIFEST).files] == ["train.py"]
     (project / "train.py").chmod(0o644)
     assert run_cli("revert", project).code == 0
-    assert sources(project) == ORIGINAL
+    assert sources_of(project) == ORIGINAL
 
 
 @pytest.mark.parametrize("where", ["train.py", "manifest.json"])
@@ -280,10 +267,10 @@ def test_a_full_disk(project: Path, run_cli: RunCli, monkeypatch: pytest.MonkeyP
     result = run_cli("revert", project / "pkg", project / "train.py" if where == "train.py" else project / "pkg")
     assert result.code == 2
     assert f"{where}: cannot be written: No space left on device" in result.err
-    assert sources(project)["pkg/io.py"] == ORIGINAL["pkg/io.py"]
+    assert sources_of(project)["pkg/io.py"] == ORIGINAL["pkg/io.py"]
     monkeypatch.undo()
     assert run_cli("revert", project).code == 0
-    assert sources(project) == ORIGINAL
+    assert sources_of(project) == ORIGINAL
 
 
 def test_a_file_that_changes_in_the_meantime(project: Path, run_cli: RunCli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -300,8 +287,8 @@ def test_a_file_that_changes_in_the_meantime(project: Path, run_cli: RunCli, mon
     monkeypatch.undo()
     assert [entry.path for entry in load(project / MANIFEST).files] == ["train.py"]
     assert run_cli("revert", project).code == 0
-    assert sources(project)["train.py"] != ORIGINAL["train.py"]
-    assert b"x = 1\n" in sources(project)["train.py"]
+    assert sources_of(project)["train.py"] != ORIGINAL["train.py"]
+    assert b"x = 1\n" in sources_of(project)["train.py"]
 
 
 def test_an_internal_error_is_the_fault_of_one_file(
@@ -332,15 +319,15 @@ def test_git(project: Path, run_cli: RunCli, git: Git) -> None:
     # What apply wrote is not in git, and goes without a question.
     run_cli("apply", project)
     assert run_cli("revert", project).code == 0
-    assert sources(project) == ORIGINAL
+    assert sources_of(project) == ORIGINAL
     # What the user wrote is not touched before it is in git.
     run_cli("apply", project)
     append(project / "train.py", MORE)
-    before = sources(project)["train.py"]
+    before = sources_of(project)["train.py"]
     result = run_cli("revert", project)
     assert result.code == 2
     assert f"{project}/train.py: has changes that are not committed" in result.err
-    assert sources(project) == {**ORIGINAL, "train.py": before}
+    assert sources_of(project) == {**ORIGINAL, "train.py": before}
     assert run_cli("revert", project, "--allow-dirty").code == 0
     assert (project / "train.py").read_text() == SCRIPT + MORE
 
@@ -352,65 +339,3 @@ def test_committed_edits_need_no_permission(project: Path, run_cli: RunCli, git:
     git("commit", "-qm", "x")
     assert run_cli("revert", project).code == 0
     assert (project / "train.py").read_text() == SCRIPT + MORE
-
-
-# --- killed -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("then", ["apply", "revert"])
-@pytest.mark.parametrize("edited", [False, True], ids=["as-written", "edited-since"])
-def test_killed_before_every_single_change_of_the_disk(
-    project: Path,
-    run_cli: RunCli,
-    tmp_path_factory: pytest.TempPathFactory,
-    killed: Callable[..., bool],
-    then: str,
-    edited: bool,
-) -> None:
-    if edited:
-        append(project / "train.py", MORE)
-    start = everything(project)
-    expected = {**ORIGINAL, "train.py": (SCRIPT + (MORE if edited else "")).encode()}
-    moment = 0
-    while True:
-        root = tmp_path_factory.mktemp("killed")
-        for name, data in start.items():
-            (root / name).parent.mkdir(parents=True, exist_ok=True)
-            (root / name).write_bytes(data)
-        was_killed = killed(root, moment, "revert", str(root))
-        now = sources(root)
-        assert set(now) == set(expected)
-        assert not [name for name, data in now.items() if data not in (start[name], expected[name])]
-        if (root / MANIFEST).exists():
-            load(root / MANIFEST)
-        if then == "apply":
-            assert run_cli("apply", root).code == 0
-        run_cli("revert", root)
-        assert sources(root) == expected
-        assert set(everything(root)) == {*PROJECT, ".dfannotate/.gitignore"}
-        moment += 1
-        if not was_killed:
-            break
-    assert moment > 15
-
-
-def test_killed_at_any_time(
-    write_tree: WriteTree, run_cli: RunCli, kill_during: Callable[[str, Path, int, float], None]
-) -> None:
-    tree = {f"pkg{number % 7}/m{number}.py": LIBRARY.replace("load", f"load_{number}") for number in range(60)}
-    root = write_tree({"pyproject.toml": "", **tree})
-    old = sources(root)
-    run_cli("apply", root)
-    new = sources(root)
-    chance = random.Random(5)
-    seen: set[str] = set()
-    for moment in (0, 1, 2, *chance.sample(range(4, 60), 3)):
-        run_cli("apply", root)
-        kill_during("revert", root, moment, chance.uniform(0, 0.01 if moment else 0.6))
-        now = sources(root)
-        assert not [name for name, data in now.items() if data not in (old[name], new[name])]
-        seen.add("between" if now not in (old, new) else "at an end")
-        run_cli("revert", root)
-        assert sources(root) == old
-        assert set(everything(root)) == {"pyproject.toml", *old, ".dfannotate/.gitignore"}
-    assert "between" in seen

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
-
 import pytest
 
 from dfannotate.cli.scripts import console_scripts
-
-WriteTree = Callable[[Mapping[str, str | bytes]], Path]
+from tests.conftest import WriteTree
 
 DECLARED = {
     "project": ("pyproject.toml", '[project.scripts]\nrun = "pkg.cli:main"\n'),

@@ -7,10 +7,8 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from shutil import copytree
-from typing import Any
 
 import pytest
 
@@ -19,13 +17,9 @@ from dfannotate.cli.environment import without_tracer_variables
 from dfannotate.codemods.shim import MARK, shim_text
 from dfannotate.manifest import load
 from dfannotate.vocabulary import CURRENT, GENERATIONS
-
-WriteTree = Callable[[Mapping[str, str | bytes]], Path]
-RunCli = Callable[..., Any]
+from tests.conftest import PROGRAMS, WITHOUT_TORCH, RunCli, WriteTree, described, files_of
 
 HERE = Path(__file__).parent
-PROGRAMS = HERE.parent.parent / "corpus" / "programs"
-WITHOUT_TORCH = HERE.parent / "without_torch"
 
 CONFIGURED = "[tool.dfannotate]\nshim = true\nfunctions = 'all'\n"
 WORK = "def work(values):\n    return [value for value in values]\n"
@@ -59,14 +53,6 @@ def imports(root: Path) -> dict[str, str]:
             if "DFTracerFn" in line and line.strip().startswith("from "):
                 found.setdefault(file.relative_to(root).as_posix(), []).append(line.split()[1])
     return {path: " or ".join(modules) for path, modules in found.items()}
-
-
-def files_of(root: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(root).as_posix(): path.read_bytes()
-        for path in sorted(root.rglob("*"))
-        if path.is_file() and ".dfannotate" not in path.parts and "__pycache__" not in path.parts
-    }
 
 
 # --- where it lies --------------------------------------------------------------------------------------------------
@@ -386,15 +372,15 @@ def run_program(
     folder: Path, work: Path, *, path: tuple[Path, ...] = (), traces: Path | None = None
 ) -> tuple[int, str, str, list[str]]:
     """Run the first command of a program: exit code, stdout, stderr, and what it left in its working directory."""
-    described = json.loads((PROGRAMS / folder.name / "program.json").read_text())
+    description = described(PROGRAMS / folder.name)
     work.mkdir(parents=True)
     places = {"python": sys.executable, "program": str(folder), "out": str(work / "out")}
     here = work / "here"
     here.mkdir()
-    command = [word.format_map(places) for word in described["runs"][0]["command"]]
+    command = [word.format_map(places) for word in description["runs"][0]["command"]]
     if traces is not None:
         command = [sys.executable, "-m", "dfannotate", "run", "--quiet", "--trace-dir", str(traces), "--", *command]
-    python_path = [*map(str, path), str(WITHOUT_TORCH), *(str(folder / p) for p in described.get("python_path", ()))]
+    python_path = [*map(str, path), str(WITHOUT_TORCH), *(str(folder / p) for p in description.get("python_path", ()))]
     python_path += [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
     done = subprocess.run(
         command,

@@ -13,19 +13,9 @@ from dfannotate.analysis import discover
 from dfannotate.cli.show import UserError
 from dfannotate.cli.verify import verify
 from dfannotate.manifest import FileEntry, Manifest, ManifestError, Site, save
+from tests.conftest import REAL_TRACES, TRACES, RealTrace
 
-CORPUS = Path(__file__).parents[2] / "corpus" / "traces"
-CASES = sorted(folder.parent.name for folder in CORPUS.glob("*/expected.json"))
 CHECKS = [check.id for check in discover()]
-BROKEN = {
-    "bad-json",
-    "fork-2.0.3-duplicates",
-    "fork-preload-broken",
-    "no-finalize",
-    "sigkill",
-    "small-workers-deleted",
-    "spawn-broken",
-}
 APP = Manifest(
     "2.2.0",
     (
@@ -63,9 +53,8 @@ def verify_json(
     return code, result
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_the_json_is_the_contract_s(case: str, capsys: pytest.CaptureFixture[str]) -> None:
-    code, result = verify_json(capsys, CORPUS / case)
+def test_the_json_is_the_contract_s(real_trace: RealTrace, capsys: pytest.CaptureFixture[str]) -> None:
+    code, result = verify_json(capsys, real_trace.folder)
     assert list(result) == ["ok", "checks", "processes", "events"]
     assert [check["id"] for check in result["checks"]] == CHECKS
     for check in result["checks"]:
@@ -77,21 +66,23 @@ def test_the_json_is_the_contract_s(case: str, capsys: pytest.CaptureFixture[str
         assert process["role"] in {"main", "worker", "rank"}
     for event in result["events"]:
         assert list(event) == ["category", "name", "count", "total_us", "processes"]
-    assert result["ok"] == (code == 0) == (case not in BROKEN)
+    assert {check["id"] for check in result["checks"] if check["status"] == "fail"} == real_trace.checks_failed
+    assert code == (1 if real_trace.checks_failed else 0)
+    assert result["ok"] == (code == 0)
 
 
-@pytest.mark.parametrize("case", sorted(BROKEN - {"fork-2.0.3-duplicates"}))
-def test_lost_data_is_never_ok_with_a_manifest_either(
-    case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("trace", [pytest.param(trace, id=trace.name) for trace in REAL_TRACES if trace.checks_failed])
+def test_what_is_broken_is_never_ok_with_a_manifest_either(
+    trace: RealTrace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     save(APP, tmp_path / "manifest.json")
-    code, result = verify_json(capsys, CORPUS / case, manifest=tmp_path / "manifest.json")
+    code, result = verify_json(capsys, trace.folder, manifest=tmp_path / "manifest.json")
     assert (code, result["ok"]) == (1, False)
 
 
 def test_the_manifest_of_the_project_is_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     save(APP, tmp_path / ".dfannotate" / "manifest.json")
-    _, result = verify_json(capsys, CORPUS / "fork")
+    _, result = verify_json(capsys, TRACES / "fork")
     coverage = result["checks"][CHECKS.index("coverage")]
     assert coverage["status"] == "pass"
     assert coverage["details"]["annotated"] == 3
@@ -99,8 +90,8 @@ def test_the_manifest_of_the_project_is_taken(tmp_path: Path, capsys: pytest.Cap
 
 def test_expectations_decide(capsys: pytest.CaptureFixture[str]) -> None:
     right, wrong = "COMPUTE:train_step=8", "COMPUTE:train_step=9"
-    assert verify_json(capsys, CORPUS / "fork", expect=[right])[0] == 0
-    code, result = verify_json(capsys, CORPUS / "fork", expect=[right, wrong])
+    assert verify_json(capsys, TRACES / "fork", expect=[right])[0] == 0
+    code, result = verify_json(capsys, TRACES / "fork", expect=[right, wrong])
     assert code == 1
     assert result["checks"][CHECKS.index("counts")]["message"] == "COMPUTE:train_step=9: 8"
 
@@ -135,7 +126,7 @@ def test_what_cannot_be_done_says_why(
             path.mkdir()
         else:
             path.write_bytes(data)
-    folder = Path(arguments.get("trace_dir", CORPUS / "fork"))
+    folder = Path(arguments.get("trace_dir", TRACES / "fork"))
     manifest = Path(arguments["manifest"]) if "manifest" in arguments else None
     # `main` turns both into a message and exit code 2
     with pytest.raises((UserError, ManifestError), match=says):
@@ -144,8 +135,8 @@ def test_what_cannot_be_done_says_why(
 
 
 def test_the_command_line_answers_with_exit_codes(run_cli: Any, tmp_path: Path) -> None:
-    assert run_cli("verify", CORPUS / "fork").code == 0
-    assert run_cli("verify", CORPUS / "no-finalize").code == 1
+    assert run_cli("verify", TRACES / "fork").code == 0
+    assert run_cli("verify", TRACES / "no-finalize").code == 1
     missing = run_cli("verify", tmp_path / "nowhere")
     assert missing.code == 2
     assert missing.out == ""
@@ -156,7 +147,7 @@ def test_the_command_line_answers_with_exit_codes(run_cli: Any, tmp_path: Path) 
 def test_an_unreadable_file_is_told_and_the_others_are_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    data = next((CORPUS / "plain-text").glob("*.pfw")).read_bytes()
+    data = next((TRACES / "plain-text").glob("*.pfw")).read_bytes()
     (tmp_path / "a.pfw").write_bytes(data)
     (tmp_path / "b.pfw").symlink_to(tmp_path / "gone")
     code, result = verify_json(capsys, tmp_path)
@@ -167,7 +158,7 @@ def test_an_unreadable_file_is_told_and_the_others_are_shown(
 
 
 def test_text_is_plain_outside_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    assert verify(CORPUS / "spawn-broken", manifest=None, expect=(), output="text", quiet=False) == 1
+    assert verify(TRACES / "spawn-broken", manifest=None, expect=(), output="text", quiet=False) == 1
     captured = capsys.readouterr()
     assert captured.err == ""
     assert "\x1b" not in captured.out
@@ -179,7 +170,7 @@ def test_text_is_plain_outside_a_terminal(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_quiet_leaves_the_checks(capsys: pytest.CaptureFixture[str]) -> None:
-    verify(CORPUS / "fork", manifest=None, expect=(), output="text", quiet=True)
+    verify(TRACES / "fork", manifest=None, expect=(), output="text", quiet=True)
     *checks, last = capsys.readouterr().out.splitlines()
     assert [line.split()[1] for line in checks] == CHECKS
     assert last == "ok"
@@ -203,8 +194,8 @@ def test_a_terminal_gets_tables_and_colour_unless_told_not_to(
     monkeypatch.setenv("TERM", "xterm-256color")
     if no_colour:
         monkeypatch.setenv("NO_COLOR", "1")
-    verify(CORPUS / "fork", manifest=None, expect=(), output="text", quiet=True)
-    verify(CORPUS / "fork", manifest=None, expect=(), output="text", quiet=False)
+    verify(TRACES / "fork", manifest=None, expect=(), output="text", quiet=True)
+    verify(TRACES / "fork", manifest=None, expect=(), output="text", quiet=False)
     out = capsys.readouterr().out
     assert ("\x1b[32mpass" in out) == (not no_colour)
     assert ("\x1b" in out) == (not no_colour)

@@ -18,6 +18,8 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import WITHOUT_TORCH
+
 
 @dataclass
 class FakeTracer:
@@ -433,7 +435,6 @@ if __name__ == "__main__":
 """
 
 
-WITHOUT_TORCH = Path(__file__).parent.parent / "without_torch"
 """The tracer imports torch where it is installed, which takes seconds."""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,29 +11,23 @@ from dfannotate.codemods.project import Project, summarize
 from dfannotate.facts import find_facts
 from dfannotate.manifest import load
 from dfannotate.source import read_source
-
-CASES = Path(__file__).parent.parent.parent / "corpus" / "rewrite"
-
-CONTEXTS: dict[str, dict[str, Any]] = {
-    "console-script": {"mains": ("main",)},
-    "late-imports": {"mains": ("main",)},
-    "script-without-guard": {"entry": True},
-}
-"""What the project around a case says of it, where it says anything."""
+from tests.conftest import REWRITES, described
 
 
-@pytest.mark.parametrize("case", sorted(path.name for path in CASES.iterdir()))
+@pytest.mark.parametrize("case", sorted(path.name for path in REWRITES.iterdir()))
 def test_case(case: str, rewrite: Callable[..., Any]) -> None:
-    folder = CASES / case
+    folder = REWRITES / case
     before = (folder / "before.py").read_bytes()
     facts = find_facts(read_source("before.py", before))
     project = Project([summarize("before.py", "before", facts)])
     unsafe = project.context("before.py", case, is_entry=False).around.unsafe_classes
-    done = rewrite(before, category=case, unsafe=dict(unsafe), **CONTEXTS.get(case, {}))
+    around = described(folder)
+    mains = tuple(script.partition(":")[2] for script in around.get("scripts", ()))
+    done = rewrite(before, category=case, unsafe=dict(unsafe), mains=mains, entry="entry" in around)
     assert done.source.encode(done.text).decode() == (folder / "after.py").read_bytes().decode()
     (expected,) = load(folder / "manifest.json").files
     assert done.entry == expected
 
 
 def test_there_are_cases() -> None:
-    assert len(list(CASES.iterdir())) >= 10
+    assert len(list(REWRITES.iterdir())) >= 10

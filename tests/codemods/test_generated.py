@@ -27,6 +27,7 @@ from dfannotate.codemods.revert import exact_text, structural_text
 from dfannotate.facts import find_facts, first_line, is_docstring
 from dfannotate.shapes import Names, is_inserted_statement, is_wrapper
 from dfannotate.source import parse_text, read_source, split_lines
+from tests.conftest import WITHOUT_TORCH
 
 SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
 
@@ -322,7 +323,6 @@ def test_lines_inserted_in_moved_bodies_stay(dice: random.Random, every: bool) -
     assert structural_text(read_source("program.py", edited.encode()), done.entry) == "".join(old)
 
 
-WITHOUT_TORCH = Path(__file__).parents[1] / "without_torch"
 RUNNER = """
 import contextlib, importlib, io, json, sys
 def outcome(name):

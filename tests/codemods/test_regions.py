@@ -745,6 +745,191 @@ REWRITES: dict[str, tuple[str, str, list[str]]] = {
         """,
         ["me", "me", "caller", "one", "grand", "two", "three"],
     ),
+    "parameters-that-are-let-go": (
+        """
+        import gc, weakref
+        class Outcome:
+            def __init__(self, error):
+                self.error = error
+            def deleted(self):
+                try:
+                    raise self.error
+                finally:
+                    del self
+            def ended(self, other=1):
+                try:
+                    raise self.error
+                finally:
+                    other = self = (None, None)
+            def caught(self):
+                try:
+                    raise self.error
+                except KeyError as error:
+                    self.error = error
+                    self = None
+            def kept(self):
+                this = other = self.error
+                del this
+                try:
+                    return str(other)
+                finally:
+                    other = None
+        def passed_on(outcome, then):
+            there = weakref.ref(outcome)
+            outcome = None
+            return then(there)
+        def alive(read):
+            outcome = Outcome(KeyError())
+            there = weakref.ref(outcome)
+            try:
+                read(outcome)
+            except KeyError:
+                pass
+            del outcome
+            return there() is not None
+        gc.disable()
+        print(*map(alive, (Outcome.deleted, Outcome.ended, Outcome.caught, Outcome.kept)))
+        print(passed_on(Outcome(1), lambda there: there() is None))
+        gc.enable()
+        """,
+        """
+        import gc, weakref
+        <import>
+
+        <instance>
+        class Outcome:
+            @_dft.log_init
+            def __init__(self, error):
+                self.error = error
+            def deleted(self):
+                with DFTracerFn("m", name="deleted"):
+                    try:
+                        raise self.error
+                    finally:
+                        del self
+            def ended(self, other=1):
+                with DFTracerFn("m", name="ended"):
+                    try:
+                        raise self.error
+                    finally:
+                        other = self = (None, None)
+            def caught(self):
+                with DFTracerFn("m", name="caught"):
+                    try:
+                        raise self.error
+                    except KeyError as error:
+                        self.error = error
+                        self = None
+            @_dft.log_static
+            def kept(self):
+                this = other = self.error
+                del this
+                try:
+                    return str(other)
+                finally:
+                    other = None
+        def passed_on(outcome, then):
+            with DFTracerFn("m", name="passed_on"):
+                there = weakref.ref(outcome)
+                outcome = None
+                return then(there)
+        @_dft.log_static
+        def alive(read):
+            outcome = Outcome(KeyError())
+            there = weakref.ref(outcome)
+            try:
+                read(outcome)
+            except KeyError:
+                pass
+            del outcome
+            return there() is not None
+        gc.disable()
+        print(*map(alive, (Outcome.deleted, Outcome.ended, Outcome.caught, Outcome.kept)))
+        print(passed_on(Outcome(1), lambda there: there() is None))
+        gc.enable()
+        """,
+        [
+            *("Outcome.__init__", "deleted", "alive"),
+            *("Outcome.__init__", "ended", "alive"),
+            *("Outcome.__init__", "caught", "alive"),
+            *("Outcome.__init__", "Outcome.kept", "alive"),
+            *("Outcome.__init__", "passed_on"),
+        ],
+    ),
+    "frame-that-asks-to-be-hidden": (
+        """
+        def check(x):
+            __tracebackhide__ = True
+            assert x, "no"
+        def user(): check(0)
+        try:
+            user()
+        except AssertionError as error:
+            shown, at = [], error.__traceback__
+            while at:
+                if not at.tb_frame.f_locals.get("__tracebackhide__"): shown.append(at.tb_frame.f_code.co_name)
+                at = at.tb_next
+            print(shown[-1])
+        """,
+        """
+        <import>
+
+        <instance>
+
+        def check(x):
+            with DFTracerFn("m", name="check"):
+                __tracebackhide__ = True
+                assert x, "no"
+        @_dft.log_static
+        def user(): check(0)
+        try:
+            user()
+        except AssertionError as error:
+            shown, at = [], error.__traceback__
+            while at:
+                if not at.tb_frame.f_locals.get("__tracebackhide__"): shown.append(at.tb_frame.f_code.co_name)
+                at = at.tb_next
+            print(shown[-1])
+        """,
+        ["check"],
+    ),
+    "where-a-future-was-made": (
+        """
+        import asyncio
+        def make(loop):
+            future = loop.create_future()
+            while future._source_traceback and future._source_traceback[-1].name in ("make", "create_future"):
+                del future._source_traceback[-1]
+            return future
+        def user(loop): return make(loop)._source_traceback[-1].name
+        def other(loop): return user(loop)
+        loop = asyncio.new_event_loop()
+        loop.set_debug(True)
+        print(other(loop))
+        loop.close()
+        """,
+        """
+        import asyncio
+        <import>
+        def make(loop):
+            with DFTracerFn("m", name="make"):
+                future = loop.create_future()
+                while future._source_traceback and future._source_traceback[-1].name in ("make", "create_future"):
+                    del future._source_traceback[-1]
+                return future
+        def user(loop):
+            with DFTracerFn("m", name="user"):
+                return make(loop)._source_traceback[-1].name
+        def other(loop):
+            with DFTracerFn("m", name="other"):
+                return user(loop)
+        loop = asyncio.new_event_loop()
+        loop.set_debug(True)
+        print(other(loop))
+        loop.close()
+        """,
+        ["make", "user", "other"],
+    ),
     "warnings-at-the-line-of-the-caller": (
         """
         import warnings
@@ -820,7 +1005,7 @@ REWRITES: dict[str, tuple[str, str, list[str]]] = {
 def test_rewrite(
     before: str, after: str, events: list[str], check: Check, expanded: Callable[[str], str], fake_tracer: Any
 ) -> None:
-    frames = ("grand", "older") if "def grand" in before or "def older" in before else ()
+    frames = tuple(name for name in ("grand", "older", "make", "user") if f"def {name}(" in before)
     done = check(before, frames=frames)
     if after:
         assert done.text == expanded(after)
@@ -926,6 +1111,10 @@ HAZARDS = {
         "        return object.__getattribute__(self, 'load') if name == 'load' else name\n",
         "A()",
     ),
+    "getattr-hook-by-assignment": (
+        "class A:\n    def answer(self, name): return name\n    __getattr__ = answer" + LOAD,
+        "A()",
+    ),
     "base": ("class B:\n    def step(self): pass\nclass A(B):" + LOAD, "A()"),
     "base-of-a-base": ("class C:\n    epoch = 'x'\nclass B(C): pass\nclass A(B):" + LOAD, "A()"),
     "second-base": ("class B: pass\nclass C:\n    step = 'x'\nclass A(B, C):" + LOAD, "A()"),
@@ -958,6 +1147,41 @@ def test_attribute_that_the_tracer_would_convert(source: str, make: str, fake_tr
     assert [name for _, name in events if name.endswith(".load")]
     if "library" not in source:  # a hazard that is real, not only feared
         assert fake_tracer.run(text.replace(".log_static", ".log"))[0] != before
+
+
+MAPPED = """
+try: import {package}
+except ImportError: pass
+import operator
+code_of = operator.attrgetter("__code__")  # as the package does, out of sight of the project
+class Meta(type):
+    def __new__(meta, name, bases, scope):
+        made = code_of(scope["__init__"]) if "__init__" in scope else None
+        scope["reads"] = made.co_varnames[:made.co_argcount] if made else ()
+        return type.__new__(meta, name, bases, scope)
+def make_base(): return Meta("Base", (), {{}})
+Base = make_base()
+class User(Base):
+    def __init__(self, name, size=1): self.name = name
+class Plain:
+    def __init__(self, name): self.name = name
+print(User.reads, User("n").name, Plain("p").name)
+"""
+
+
+@pytest.mark.parametrize("package", ["sqlalchemy.orm", "sqlmodel"])
+def test_constructor_that_a_package_reads_off_its_code(package: str, fake_tracer: Any) -> None:
+    program = MAPPED.format(package=package)
+    done = annotated({"m.py": program}, every=True)["m.py"]
+    text = done.edited.text
+    assert [site.kind for site in done.entry.sites if site.function.endswith("__init__")] == ["region", "init"]
+    before, _, _ = fake_tracer.run(program)
+    assert before.output.startswith("('self', 'name', 'size')")
+    after, events, _ = fake_tracer.run(text)
+    assert after == before
+    assert [name for _, name in events if name.endswith("__init__")] == ["__init__", "Plain.__init__"]
+    other = annotated({"m.py": MAPPED.format(package="elsewhere")}, every=True)["m.py"]
+    assert {site.kind for site in other.entry.sites if site.function.endswith("__init__")} == {"init"}
 
 
 def test_method_that_is_told_from_its_base_by_its_code(fake_tracer: Any) -> None:

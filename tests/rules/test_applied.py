@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,17 +14,10 @@ from dfannotate import manifest as manifests
 from dfannotate import vocabulary
 from dfannotate.cli.main import main
 from dfannotate.rules.engine import mentions
+from tests.conftest import DESCRIPTION, PROGRAMS, REWRITES, described
 
-CORPUS = Path(__file__).resolve().parents[2] / "corpus"
 CONFIGURATION = "pyproject.toml"
 TABLE = "[tool.dfannotate]"
-SCRIPTS: Mapping[str, tuple[str, ...]] = {
-    "console-script": ("before:main",),
-    "late-imports": ("before:main",),
-}
-"""What the project around a rewrite case enters by a console script."""
-STARTS = {"script-without-guard": "before.py"}
-"""The file of a rewrite case that is named as the start of its program."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +31,8 @@ class Subject:
 
     def copy_to(self, folder: Path, settings: str = "", tables: str = "") -> Path:
         """The subject in ``folder``, with more in its configuration: ``settings`` of the tool, and further tables."""
-        if self.folder.parent.name == "programs":
-            shutil.copytree(self.folder, folder, ignore=shutil.ignore_patterns("__pycache__", "program.json"))
+        if self.folder.parent == PROGRAMS:
+            shutil.copytree(self.folder, folder, ignore=shutil.ignore_patterns("__pycache__", DESCRIPTION))
         else:
             folder.mkdir()
             shutil.copy(self.folder / "before.py", folder)
@@ -56,14 +48,11 @@ class Subject:
 
 def subjects() -> list[Subject]:
     found = []
-    for folder in sorted((CORPUS / "programs").iterdir()):
+    for folder in [*sorted(PROGRAMS.iterdir()), *sorted(REWRITES.iterdir())]:
         if folder.is_dir():
-            described = folder / "program.json"
-            start = json.loads(described.read_text()).get("entry", ()) if described.exists() else ()
-            found.append(Subject(folder.name, folder, tuple(start)))
-    for folder in sorted((CORPUS / "rewrite").iterdir()):
-        start = (STARTS[folder.name],) if folder.name in STARTS else ()
-        found.append(Subject(f"case-{folder.name}", folder, start, SCRIPTS.get(folder.name, ())))
+            around = described(folder)
+            name = folder.name if folder.parent == PROGRAMS else f"case-{folder.name}"
+            found.append(Subject(name, folder, tuple(around.get("entry", ())), tuple(around.get("scripts", ()))))
     return found
 
 

@@ -17,9 +17,8 @@ from unittest.mock import ANY
 import pytest
 
 from dfannotate.cli.environment import without_tracer_variables
-from tests.conftest import RunCli, WriteTree
+from tests.conftest import WITHOUT_TORCH, RunCli, WriteTree
 
-WITHOUT_TORCH = Path(__file__).parents[1] / "without_torch"
 OWN_RECORDS = {"dftracer", "POSIX", "STDIO"}
 """Categories of the tracer itself, and of the calls of the C library that it intercepts."""
 

@@ -20,7 +20,6 @@ from dfannotate.facts import ModuleFacts, find_facts
 from dfannotate.rules import CODE, Case, Finding, Module, Rule, TextFile, discover
 from dfannotate.rules.engine import MENTION, Checked, Exports, check, check_failure, check_text, release_of
 from dfannotate.rules.loaders import Maker
-from dfannotate.rules.safety import Surroundings
 from dfannotate.source import ParseFailure, Source, digest, read_source
 
 RULES = discover()
@@ -47,18 +46,12 @@ class CaseProject:
     def is_traced(self) -> bool:
         return any(MENTION.search(text) for text in self.files.values())
 
-    def surroundings(self, path: str) -> Surroundings:
-        return self.context_of(path).around
-
     def makers(self, facts: ModuleFacts) -> Mapping[str, Maker]:
         return self.context(facts).makers
 
-    def context_of(self, path: str) -> Context:
-        category = posixpath.basename(path).removesuffix(".py")
-        return self._facts_project.context(path, category, is_entry=False)
-
     def context(self, facts: ModuleFacts) -> Context:
-        return self.context_of(facts.path)
+        category = posixpath.basename(facts.path).removesuffix(".py")
+        return self._facts_project.context(facts.path, category, is_entry=False)
 
     @cached_property
     def _facts_project(self) -> FactsProject:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dfannotate.rules import TextFile
 from dfannotate.rules.shell import assignments
-from dfannotate.rules.variables import in_text
+from dfannotate.rules.variables_in_text import in_text
 
 SCRIPTS = {
     "nothing": ("echo hello\n", []),

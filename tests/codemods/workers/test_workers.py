@@ -280,3 +280,40 @@ def test_structural_revert_finds_what_was_reformatted(annotated: Annotate, how: 
     result = structural_text(read_source("main.py", text.encode()), done.entry)
     assert ast.unparse(ast.parse(result)) == TORCH + REVERTED[how]
     assert "_dft" not in result
+
+
+HANDED_ON = {
+    # (source, lines that hand a maker on)
+    "table": (TORCH + "loaders = {'plain': DataLoader}\n", [2]),
+    "default of a parameter": (TORCH + "def make(kind=DataLoader): return kind(data)\n", [2]),
+    "returned": (TORCH + "def which():\n    return DataLoader\n", [3]),
+    "argument": (TORCH + "make(DataLoader, data)\n", [2]),
+    "stored on an object": (TORCH + "options.loader = DataLoader\n", [2]),
+    "chosen beside something else": (TORCH + "kind = DataLoader if big else Other\nkind(data)\n", [2]),
+    "process": ("import multiprocessing as mp\nrun(mp.Process)\n", [2]),
+    "pool of a context": ("import multiprocessing\nuse(multiprocessing.get_context('spawn').Pool)\n", [2]),
+    "executor": ("import concurrent.futures\nuse(concurrent.futures.ProcessPoolExecutor)\n", [2]),
+    "subclass of the file": (TORCH + "class Mine(DataLoader): pass\nuse(DataLoader)\n", [3]),
+    # What follows a name, or asks about a class, loses nothing.
+    "called": (TORCH + "DataLoader(data)\n", []),
+    "alias": (TORCH + "Loader = DataLoader\nLoader(data)\n", []),
+    "attribute of the class": (TORCH + "class A:\n    kind = DataLoader\n    def f(self): self.kind(data)\n", []),
+    "chosen among its like": (
+        "import torch, torchdata.stateful_dataloader as s\n"
+        "kind = s.StatefulDataLoader if big else torch.utils.data.DataLoader\nkind(data)\n",
+        [],
+    ),
+    "partial": (TORCH + "import functools\nmake = functools.partial(DataLoader, data)\n", []),
+    "asked for": (TORCH + "isinstance(x, DataLoader) or type(x) is DataLoader\n", []),
+    "annotation": (TORCH + "def f(x: DataLoader | None) -> DataLoader: return x\ny: list[DataLoader] = []\n", []),
+    "another class": ("from torch.utils.data import Dataset\nuse(Dataset)\n", []),
+    "threads": ("from multiprocessing.pool import ThreadPool\nuse(ThreadPool)\n", []),
+    "name of its own": (TORCH + "def f(DataLoader): use(DataLoader)\n", []),
+}
+
+
+@pytest.mark.parametrize(("source", "lines"), HANDED_ON.values(), ids=HANDED_ON)
+def test_what_makes_workers_out_of_sight_is_told(source: str, lines: list[int], annotated: Annotate) -> None:
+    notes = annotated({"main.py": source}).notes
+    assert [note.partition(" ")[0] for note in notes] == [f"main.py:{line}:" for line in lines]
+    assert all("is handed on" in note for note in notes)
