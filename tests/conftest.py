@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -38,6 +39,17 @@ DESCRIPTION = "program.json"
 WITHOUT_TORCH = Path(__file__).parent / "without_torch"
 """For the path of programs that are to do without torch, which the tracer imports, for seconds, where it finds it."""
 TRACES = CORPUS / "traces"
+TIMEOUT = 600
+"""Seconds that a program may take before it is taken for one that hangs; on a busy machine, importing torch is slow."""
+LIBRARY = '''"""Reading."""
+import os
+
+
+def load(path):
+    with open(path) as stream:
+        return stream.read()
+'''
+"""A module with a function that is worth tracing."""
 MANIFEST = ".dfannotate/manifest.json"
 """Below the root of a project."""
 
@@ -102,6 +114,13 @@ def real_trace(request: pytest.FixtureRequest) -> RealTrace:
     """Each trace of the corpus in turn."""
     trace: RealTrace = request.param
     return trace
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _interruptible() -> None:
+    """What a script starts in its background ignores interrupts, and so would all that the tests start."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

@@ -19,7 +19,7 @@ from dfannotate.cli.environment import without_tracer_variables
 from dfannotate.cli.main import main
 from dfannotate.manifest import FileEntry, Manifest, Site, save
 from dfannotate.source import digest
-from tests.conftest import PROGRAMS
+from tests.conftest import PROGRAMS, TIMEOUT
 
 WITHOUT_TORCH = Path(__file__).parent / "without_torch"
 START = [sys.executable, "-m", "dfannotate", "run", "--audit"]
@@ -60,7 +60,7 @@ def run(source: Path, folder: Path, *command: str, torch: bool, code: int = 0) -
         env=environ,
         capture_output=True,
         text=True,
-        timeout=900,
+        timeout=TIMEOUT,
     )
     assert done.returncode == code, done.stderr
     return traces

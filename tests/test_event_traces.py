@@ -18,10 +18,9 @@ import pytest
 from dfannotate.analysis import reader
 from dfannotate.cli.environment import without_tracer_variables
 from dfannotate.cli.main import main
-from tests.conftest import PROGRAMS
+from tests.conftest import PROGRAMS, TIMEOUT
 
 HERE = Path(__file__).parent
-TIMEOUT = 60
 
 
 @dataclass(frozen=True)

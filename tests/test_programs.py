@@ -22,11 +22,10 @@ import pytest
 from dfannotate import manifest as manifests
 from dfannotate.cli.environment import without_tracer_variables
 from dfannotate.cli.main import main
-from tests.conftest import DESCRIPTION, PROGRAMS, WITHOUT_TORCH, described, files_of
+from tests.conftest import DESCRIPTION, PROGRAMS, TIMEOUT, WITHOUT_TORCH, described, files_of
 
 HERE = Path(__file__).parent
 COUNTER = HERE / "call_counter"
-TIMEOUT = 120
 
 # The tracer's own records, and the calls of the C library that it intercepts.
 NOT_CALLS = {"dftracer", "POSIX", "STDIO"}

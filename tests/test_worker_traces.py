@@ -20,10 +20,9 @@ import pytest
 
 from dfannotate.cli.environment import without_tracer_variables
 from dfannotate.cli.main import main
-from tests.conftest import PROGRAMS, WITHOUT_TORCH
+from tests.conftest import PROGRAMS, TIMEOUT, WITHOUT_TORCH
 
 EVERY = "EVERY_WORKER_COMBINATION"
-TIMEOUT = 600
 
 LOADERS = ("loaders_initializers", "feed.py", {"feed.seed", "feed.Numbers.read", "feed.Seeds.set"})
 CHILDREN = (
@@ -204,7 +203,7 @@ def test_workers_of_a_packages_main_module_work_under_every_start_method(tmp_pat
         env={**without_tracer_variables(os.environ), "PYTHONPATH": str(WITHOUT_TORCH), **environ},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=TIMEOUT,
     )
     assert (done.returncode, done.stdout) == (0, "[1, 2]\n[1, 2]\n0\n"), done.stderr
     names = Counter(name for _, name in _events(traces).elements())

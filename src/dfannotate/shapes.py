@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from dfannotate import vocabulary, worker_shapes
 from dfannotate.facts import ModuleFacts
 from dfannotate.manifest import ManualEvent
+from dfannotate.source import lines_with_unit
 
 
 @dataclass(frozen=True)
@@ -297,8 +298,7 @@ def event_class_lines(names: Names, unit: str, generation: vocabulary.Generation
         enter=vocabulary.ENTER_EVENT,
         exit=vocabulary.EXIT_EVENT,
     )
-    lines = text.splitlines()
-    return tuple(unit * ((len(line) - len(bare)) // 4) + bare for line in lines for bare in [line.lstrip()])
+    return lines_with_unit(text, unit)
 
 
 def event_lines(names: Names, indent: str, event: ManualEvent) -> tuple[tuple[str, ...], tuple[str, ...]]:

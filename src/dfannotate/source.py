@@ -104,6 +104,11 @@ def split_lines(text: str) -> list[str]:
     return _LINE.findall(text)
 
 
+def lines_with_unit(text: str, unit: str) -> tuple[str, ...]:
+    """The lines of a text that is indented by fours, each level indented by ``unit`` instead."""
+    return tuple(unit * ((len(line) - len(bare)) // 4) + bare for line in text.splitlines() for bare in [line.lstrip()])
+
+
 def nodes_in(*roots: ast.AST) -> list[ast.AST]:
     """All nodes of ``ast.walk`` in the same order, but for contexts, operators and the aliases of imports."""
     found: list[Any] = list(roots)

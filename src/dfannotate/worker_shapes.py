@@ -23,6 +23,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Literal
 
 from dfannotate import vocabulary
+from dfannotate.source import lines_with_unit
 
 Part = Literal["worker", "worker-call", "worker-start"]
 """What a module needs: the wrapper of what a worker runs, the wrapper of what makes workers, the start alone."""
@@ -268,8 +269,7 @@ def worker_lines(
         enter=vocabulary.ENTER_EVENT,
         exit=vocabulary.EXIT_EVENT,
     )
-    lines = text.splitlines()
-    return tuple(unit * ((len(line) - len(bare)) // 4) + bare for line in lines for bare in [line.lstrip()])
+    return lines_with_unit(text, unit)
 
 
 def start_line(worker: str) -> str:

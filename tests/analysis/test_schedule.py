@@ -24,7 +24,7 @@ from dfannotate.analysis.partials import Partial, gather
 from dfannotate.analysis.patterns import parse_patterns
 from dfannotate.analysis.schedule import Advance, Cluster, Here, Schedule, ScheduleError, schedule_on
 from dfannotate.analysis.traces import Traces
-from tests.conftest import RunCli
+from tests.conftest import TIMEOUT, RunCli
 
 if TYPE_CHECKING:
     from distributed import LocalCluster
@@ -245,7 +245,7 @@ def test_workers_of_another_environment(
         command = [sys.executable, "-c", WORKER.replace("MODE", mode), empty.scheduler_address]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as worker:
             try:
-                empty.wait_for_workers(1, timeout=60)
+                empty.wait_for_workers(1, timeout=TIMEOUT)
                 with pytest.raises(ScheduleError, match=reason):
                     verify(run_folder, scheduler=empty.scheduler_address)
                 result = run_cli("verify", run_folder, "--scheduler", empty.scheduler_address)

@@ -25,21 +25,11 @@ from dfannotate.cli.main import main
 from dfannotate.cli.run import Crash
 from dfannotate.codemods.annotate import annotate as annotate_file
 from dfannotate.manifest import load
+from tests.conftest import LIBRARY as READING
 from tests.conftest import MANIFEST, Git, RunCli, WriteTree, files_of, sources_of
 
 MARK = b"dftracer"
-LIBRARY = '''"""Reading."""
-import os
-
-
-def load(path):
-    with open(path) as stream:
-        return stream.read()
-
-
-def name(path):
-    return path
-'''
+LIBRARY = READING + "\n\ndef name(path):\n    return path\n"
 SCRIPT = LIBRARY + '\n\nif __name__ == "__main__":\n    load(__file__)\n'
 PROJECT: dict[str, str | bytes] = {
     "pyproject.toml": "",

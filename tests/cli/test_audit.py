@@ -21,6 +21,7 @@ from dfannotate.cli.audit import HOOK, VARIABLE, AuditError, find_manifest, make
 from dfannotate.cli.environment import without_tracer_variables
 from dfannotate.manifest import FileEntry, Manifest, Site, SiteKind, save
 from dfannotate.source import digest
+from tests.conftest import TIMEOUT
 
 VERSIONS = ("3.10", "3.11", "3.12", "3.13")
 
@@ -218,7 +219,7 @@ def counted(folder: Path, python: str, *arguments: str, program: str = "program.
         env={"PATH": os.environ["PATH"], "DFTRACER_ENABLE": "1", **counters, "PYTHONPATH": path},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=TIMEOUT,
     )
     assert done.returncode == code, done.stderr
     assert done.stderr == ""

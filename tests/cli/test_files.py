@@ -13,6 +13,7 @@ import pytest
 
 from dfannotate.cli import files
 from dfannotate.source import ParseFailure, digest
+from tests.conftest import TIMEOUT
 
 OLD, NEW = b"old\n", b"new\n"
 
@@ -156,5 +157,5 @@ def test_a_lock_keeps_others_out(tmp_path: Path) -> None:
         other = subprocess.Popen([sys.executable, "-c", program, tmp_path], stdout=subprocess.PIPE, text=True)
         with pytest.raises(subprocess.TimeoutExpired):
             other.wait(1.5)
-    out, _ = other.communicate(timeout=20)
+    out, _ = other.communicate(timeout=TIMEOUT)
     assert out == "in\n"

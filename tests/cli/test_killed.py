@@ -17,20 +17,8 @@ import pytest
 
 from dfannotate.cli.main import main
 from dfannotate.manifest import load
-from tests.conftest import MANIFEST, RunCli, WriteTree, files_of, sources_of
+from tests.conftest import LIBRARY, MANIFEST, RunCli, WriteTree, files_of, sources_of
 
-LIBRARY = '''"""Reading."""
-import os
-
-
-def load(path):
-    with open(path) as stream:
-        return stream.read()
-
-
-def name(path):
-    return path
-'''
 MORE = "\n\ndef save(path):\n    open(path, 'w').write('')\n"
 PROJECT: dict[str, str | bytes] = {
     "pyproject.toml": "",

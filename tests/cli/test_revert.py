@@ -16,16 +16,8 @@ from dfannotate.cli import files
 from dfannotate.cli import revert as revert_module
 from dfannotate.codemods.revert import exact_text as undo_exactly
 from dfannotate.manifest import load
-from tests.conftest import MANIFEST, Git, RunCli, WriteTree, files_of, sources_of
+from tests.conftest import LIBRARY, MANIFEST, Git, RunCli, WriteTree, files_of, sources_of
 
-LIBRARY = '''"""Reading."""
-import os
-
-
-def load(path):
-    with open(path) as stream:
-        return stream.read()
-'''
 SCRIPT = LIBRARY + '\n\nif __name__ == "__main__": load(__file__)  # go\n'
 MORE = "\n\ndef save(path):\n    open(path, 'w').write('')\n"
 PROJECT: dict[str, str | bytes] = {

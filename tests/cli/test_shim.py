@@ -17,7 +17,7 @@ from dfannotate.cli.environment import without_tracer_variables
 from dfannotate.codemods.shim import MARK, shim_text
 from dfannotate.manifest import load
 from dfannotate.vocabulary import CURRENT, GENERATIONS
-from tests.conftest import PROGRAMS, WITHOUT_TORCH, RunCli, WriteTree, described, files_of
+from tests.conftest import PROGRAMS, TIMEOUT, WITHOUT_TORCH, RunCli, WriteTree, described, files_of
 
 HERE = Path(__file__).parent
 
@@ -392,7 +392,7 @@ def run_program(
         },
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=TIMEOUT,
         check=False,
     )
     return done.returncode, done.stdout, done.stderr, sorted(path.name for path in here.iterdir())

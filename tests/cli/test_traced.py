@@ -17,6 +17,7 @@ from dfannotate.cli import traced
 from dfannotate.cli.environment import without_tracer_variables
 from dfannotate.cli.state import IGNORE_TEXT, project_root, state_folder
 from dfannotate.cli.traced import interpreter_of, new_trace_folder, run, traced_environment
+from tests.conftest import TIMEOUT
 
 VARIABLES = ("DFTRACER_ENABLE", "DFTRACER_LOG_FILE", "DFTRACER_DATA_DIR", "DFTRACER_INC_METADATA")
 
@@ -382,7 +383,7 @@ class TestSignals:
             assert process.stdout is not None
             assert process.stdout.readline() == "ready\n"
             process.send_signal(number)
-            out, _ = process.communicate(timeout=30)
+            out, _ = process.communicate(timeout=TIMEOUT)
         assert out == f"got {number.name}\n"
         assert process.returncode == 9
 

@@ -17,7 +17,7 @@ from unittest.mock import ANY
 import pytest
 
 from dfannotate.cli.environment import without_tracer_variables
-from tests.conftest import WITHOUT_TORCH, RunCli, WriteTree
+from tests.conftest import TIMEOUT, WITHOUT_TORCH, RunCli, WriteTree
 
 OWN_RECORDS = {"dftracer", "POSIX", "STDIO"}
 """Categories of the tracer itself, and of the calls of the C library that it intercepts."""
@@ -254,7 +254,7 @@ def run(folder: Path, script: str, **variables: str) -> subprocess.CompletedProc
         env={**environ, "OUT": os.fspath(folder / "out"), **variables},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=TIMEOUT,
     )
 
 
