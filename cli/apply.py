@@ -19,7 +19,7 @@ from dfannotate.cli.discover import dirty_files, find_sources
 from dfannotate.cli.locate import Locator, module_name
 from dfannotate.cli.record import Record
 from dfannotate.cli.run import Crash, Lanes
-from dfannotate.cli.show import Messages, UserError, count, print_json, progress
+from dfannotate.cli.show import Messages, UserError, count, diff_of, print_json, progress
 from dfannotate.cli.state import FOLDER, MANIFEST_NAME, ROOT_MARKS, project_root
 from dfannotate.codemods import Context
 from dfannotate.codemods.annotate import annotate
@@ -119,7 +119,7 @@ def apply(options: ApplyOptions, config: Config) -> int:
     outcomes: dict[str, Outcome] = {}
     try:
         everything = {**paths, **around}
-        with Lanes(list(everything), [_size(path) for path in everything.values()], options.jobs) as lanes:
+        with Lanes(list(everything), [files.size_of(path) for path in everything.values()], options.jobs) as lanes:
             summaries = _read_all(lanes, paths, around, root, old, failures, generation, quiet=options.quiet)
             left_out |= {summary.path: "generated" for summary in summaries if shim.is_shim_file(summary, old)}
             summaries = [summary for summary in summaries if summary.path not in left_out]
@@ -367,10 +367,7 @@ def failure_of(rel: str, error: EditError) -> Failure:
 def _diff(rel: str, read: _Read, text: str, hunks: Any) -> str:
     if hunks is not None:
         return "".join(unified_diff(rel, read.base.lines, split_lines(text), hunks))
-    import difflib
-
-    now = read_source(rel, read.data).lines
-    return "".join(difflib.unified_diff(now, split_lines(text), rel, rel))
+    return diff_of(rel, read_source(rel, read.data).lines, split_lines(text))
 
 
 # --- the project ------------------------------------------------------------------------------------------------------
@@ -403,13 +400,6 @@ def lies_below(paths: Iterable[Path]) -> Callable[[Path], bool]:
 def _moved(old: Manifest, root: Path) -> dict[str, FileEntry]:
     """What was annotated and is gone, by the SHA-256 of what apply wrote: a file with this content was moved."""
     return {entry.sha256_after: entry for entry in old.files if entry.sites and not (root / entry.path).exists()}
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
 
 
 def module_category(path: Path) -> str:

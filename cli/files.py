@@ -27,6 +27,14 @@ def read_bytes(path: Path, shown: str) -> bytes:
         raise ParseFailure(shown, 0, 0, f"cannot be read: {error.strerror or error}") from None
 
 
+def size_of(path: str | Path) -> int:
+    """In bytes; 0 for what cannot be looked at."""
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
+
+
 def digest_of(path: Path) -> str | None:
     """The SHA-256 of a file's content, None where it cannot be read."""
     try:

@@ -24,7 +24,7 @@ from dfannotate.cli.config import Config, find_file, load_config
 from dfannotate.cli.lint_formats import FORMATS, Outcome, Shown, excerpt, print_statistics
 from dfannotate.cli.lint_project import Asked, Asker, LintProject, Table, takes_all
 from dfannotate.cli.run import Crash, Lanes
-from dfannotate.cli.show import Messages, UserError, count
+from dfannotate.cli.show import Messages, UserError, count, diff_of
 from dfannotate.cli.state import FOLDER, MANIFEST_NAME, ROOT_MARKS, project_root
 from dfannotate.rules import Finding, Module, Rule, TextFile, discover
 from dfannotate.rules.engine import (
@@ -188,7 +188,7 @@ def lint(options: LintOptions, config: Config, start: Path) -> int:
     if options.stdin_filename is not None:
         return _lint_stdin(options, config, root, rules)
     paths = _paths(options.paths, root)
-    with Lanes(paths, [_size(path) for path in paths], options.jobs) as lanes:
+    with Lanes(paths, [files.size_of(path) for path in paths], options.jobs) as lanes:
         outcomes = _look_and_check(options, config, root, rules, paths, lanes)
     if options.fix:
         outcomes = {path: _written(path, outcome) for path, outcome in outcomes.items()}
@@ -466,7 +466,7 @@ def _outcome(shown: str, source: Source, text: str, checked: Checked, fixed: Cou
     lines = source.lines if text == source.text else split_lines(text)
     diff = ""
     if setup.want_diff and text != source.text:
-        diff = "".join(_unified_diff(source.lines, lines, shown))
+        diff = diff_of(shown, source.lines, lines)
     return Outcome(
         shown,
         _all_shown(checked.findings, setup, lines),
@@ -476,13 +476,6 @@ def _outcome(shown: str, source: Source, text: str, checked: Checked, fixed: Cou
         data=source.encode(text) if text != source.text else None,
         diff=diff,
     )
-
-
-def _unified_diff(old: Sequence[str], new: Sequence[str], shown: str) -> Iterable[str]:
-    import difflib
-
-    for line in difflib.unified_diff(old, new, shown, shown):
-        yield line if line.endswith(("\n", "\r")) else f"{line}\n\\ No newline at end of file\n"
 
 
 def _all_shown(findings: Iterable[Finding], setup: Setup, lines: Sequence[str]) -> tuple[Shown, ...]:
@@ -624,10 +617,3 @@ def _shown(path: str) -> str:
 
 
 _here: str | None = None
-
-
-def _size(path: str) -> int:
-    try:
-        return os.stat(path).st_size
-    except OSError:
-        return 0

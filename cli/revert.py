@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -16,7 +15,7 @@ from dfannotate.cli.config import Config, Writing
 from dfannotate.cli.discover import dirty_files, find_sources
 from dfannotate.cli.record import Record
 from dfannotate.cli.run import Lanes
-from dfannotate.cli.show import Messages, UserError, count, print_json, progress
+from dfannotate.cli.show import Messages, UserError, count, diff_of, print_json, progress
 from dfannotate.cli.state import FOLDER, MANIFEST_NAME, project_root
 from dfannotate.codemods.revert import exact_text, structural_text
 from dfannotate.edits import EditError
@@ -113,7 +112,7 @@ def revert_file(rel: str, path: str, entry: FileEntry, want_diff: bool) -> Rever
         return Reverted(rel, "none")
     diff = ""
     if want_diff:
-        diff = "".join(difflib.unified_diff(source.lines, split_lines(text), rel, rel))
+        diff = diff_of(rel, source.lines, split_lines(text))
     return Reverted(rel, how, source.sha256, source.encode(text), diff)
 
 

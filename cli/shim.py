@@ -6,7 +6,6 @@ could not find would break the program. Where that cannot be told, a file import
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import keyword
 import os
@@ -19,6 +18,7 @@ from typing import Literal
 from dfannotate import vocabulary
 from dfannotate.cli import files
 from dfannotate.cli.locate import is_package
+from dfannotate.cli.show import diff_of
 from dfannotate.codemods import Shim
 from dfannotate.codemods.project import FileSummary
 from dfannotate.codemods.shim import MARK, every_text, shim_text
@@ -247,7 +247,7 @@ def _content(path: Path) -> bytes | None:
 
 
 def _diff(path: str, before: str, after: str) -> str:
-    return "".join(difflib.unified_diff(split_lines(before), split_lines(after), path, path))
+    return diff_of(path, split_lines(before), split_lines(after))
 
 
 def _heads(summary: FileSummary) -> set[str]:

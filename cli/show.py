@@ -50,6 +50,14 @@ def printable(text: str) -> str:
     )
 
 
+def diff_of(path: str, old: Sequence[str], new: Sequence[str]) -> str:
+    """A unified diff of lines that come with their newlines; a last line without one is marked as ``diff`` does."""
+    import difflib
+
+    lines = difflib.unified_diff(old, new, path, path)
+    return "".join(line if line.endswith(("\n", "\r")) else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
 @dataclass(frozen=True)
 class Messages:
     """The stderr side of a command: one line a message, see ``printable``. ``quiet`` drops notes; warnings and errors

@@ -75,11 +75,20 @@ def test_looking_writes_nothing(project: Path, run_cli: RunCli, flags: list[str]
     assert files_of(project, own=True) == before
 
 
-def test_the_diff_is_what_revert_does(project: Path, run_cli: RunCli) -> None:
-    append(project / "train.py", MORE)
+@pytest.mark.parametrize("more", ["", MORE, MORE.rstrip()], ids=["as-written", "edited-since", "no-final-newline"])
+def test_the_diff_is_what_revert_does(project: Path, run_cli: RunCli, more: str) -> None:
+    append(project / "train.py", more)
     diff = run_cli("revert", project / "train.py", "--diff").out
     subprocess.run(["git", "apply", "-p0", "-"], cwd=project, input=diff.encode(), check=True)
-    assert (project / "train.py").read_text() == SCRIPT + MORE
+    assert (project / "train.py").read_text() == SCRIPT + more
+
+
+def test_the_diff_of_a_file_whose_last_line_is_open(write_tree: WriteTree, run_cli: RunCli) -> None:
+    root = write_tree({"pyproject.toml": "", "train.py": SCRIPT.rstrip("\n")})
+    run_cli("apply", root)
+    diff = run_cli("revert", root, "--diff").out
+    subprocess.run(["git", "apply", "-p0", "-"], cwd=root, input=diff.encode(), check=True)
+    assert (root / "train.py").read_text() == SCRIPT.rstrip("\n")
 
 
 def test_a_part(project: Path, run_cli: RunCli) -> None:
