@@ -7,6 +7,7 @@ through that module's imports; a module of the project that is not among those f
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -23,6 +24,10 @@ from dfannotate.rules.safety import (
     makes_graph,
     own_hazard,
 )
+
+LARGE_PACKAGE = 50
+"""Modules from which on the imports of a package may take long where each asks for the stack above it: that costs more
+the deeper it is, and the more modules are loaded."""
 
 _HOPS = 12
 """How many re-exports are followed before a name counts as unknown."""
@@ -90,7 +95,9 @@ class Project:
         self._imports: dict[str, Mapping[str, str]] = {}
         for summary in summaries:
             self._add(summary)
-        self.packages = frozenset(name.partition(".")[0] for name in self.modules)
+        sizes = Counter(name.partition(".")[0] for name in self.modules)
+        self.packages = frozenset(sizes)
+        self._large = frozenset(name for name, size in sizes.items() if size >= LARGE_PACKAGE)
         self.frame_names = self._frame_names()
         self.listed = self._listed()
         self.compiled = self._compiled()
@@ -99,6 +106,8 @@ class Project:
         self.graph_classes = self._graph_classes()
         self.outlives = any(s.facts.outlives for s in self.files.values())
         self.wrapped_names = frozenset().union(*(s.facts.looked_at | s.facts.copied for s in self.files.values()))
+        self.looks_into = any(s.facts.looks_into for s in self.files.values())
+        self.walks_frames = any(s.facts.walks_frames for s in self.files.values())
         self.compares_code = any(s.facts.compares_code for s in self.files.values())
         self.outside = frozenset().union(*(s.facts.outside_hazards for s in self.files.values()))
         every_import = (name for s in self.files.values() for name in s.facts.imported)
@@ -130,6 +139,8 @@ class Project:
             frozenset(heads - self.packages),
             self.wrapped_names,
             self._compiled_in(summary),
+            self.looks_into,
+            self.walks_frames,
             self.rewrites_init,
             self.compares_code,
             frozenset(klass.qualname for klass in summary.facts.classes if (path, klass.qualname) in self._framed),
@@ -145,6 +156,7 @@ class Project:
             every_function,
             makers=self.makers(path),
             process_classes=self._process_classes(summary),
+            in_large_package=summary.module.partition(".")[0] in self._large,
         )
 
     # --- names ------------------------------------------------------------------------------------------------------
