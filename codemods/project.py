@@ -145,6 +145,7 @@ class Project:
             every_function,
             makers=self.makers(path),
             process_classes=self._process_classes(summary),
+            in_package="." in summary.module or path.endswith("__init__.py"),
         )
 
     # --- names ------------------------------------------------------------------------------------------------------

@@ -31,7 +31,8 @@ def written(names: Names) -> dict[str, tuple[str, Callable[[ast.stmt, Names], bo
         "import": (shapes.import_lines(names, {"logger", "function"}, "    ")[0], is_import),
         "import-of-all": (shapes.import_lines(names, {"logger", "function", "enabled"}, "    ")[0], is_import),
         "atexit": (shapes.atexit_line(names), is_import),
-        "instance": (shapes.instance_line(names, names.instance, "io"), shapes.is_instance),
+        "instance": (shapes.instance_line(names, names.instance, "io", named=False), shapes.is_instance),
+        "named-instance": (shapes.instance_line(names, names.instance, "io", named=True), shapes.is_instance),
         "start": ("\n".join(shapes.start_lines(names, "  ")), shapes.is_start),
         "start-once": ("\n".join(shapes.start_once_lines(names, "\t")), shapes.is_start),
         "finish": ("\n".join(shapes.finish_lines(names, "    ")), shapes.is_finish),
@@ -102,7 +103,7 @@ def test_decorator(text: str, ours: bool) -> None:
 @pytest.mark.parametrize("category", ["train", "a b", 'a"b', "a\\b", "it's", "数据", "a\nb", "{x}", ""])
 def test_category_reaches_the_tracer_as_json_text(category: str) -> None:
     """The tracer writes names as they are given, and a line of the trace is JSON."""
-    line = shapes.instance_line(USUAL, USUAL.instance, category)
+    line = shapes.instance_line(USUAL, USUAL.instance, category, named=False)
     assert line.isascii()
     scope: dict[str, object] = {"DFTracerFn": lambda given: given}
     exec(line, scope)
@@ -128,7 +129,7 @@ match os:
     annotated = f"""
 import os
 {shapes.import_lines(USUAL, {"logger", "function", "enabled"}, "    ")[0]}
-{shapes.instance_line(USUAL, USUAL.instance, "m")}
+{shapes.instance_line(USUAL, USUAL.instance, "m", named=False)}
 class A:
     @property
     @_dft.log

@@ -120,8 +120,12 @@ def atexit_line(names: Names) -> str:
     return "import atexit" if names.atexit == "atexit" else f"import atexit as {names.atexit}"
 
 
-def instance_line(names: Names, instance: str, category: str) -> str:
-    return f"{instance} = {names.function}({_literal(category)})"
+def instance_line(names: Names, instance: str, category: str, *, named: bool) -> str:
+    """What decorators are taken from; they go by the function's name and not by its own. Without a name the tracer asks
+    for the stack when the module is imported, tracing or not, and for the module of each frame in it among all that are
+    loaded: far down the imports of a package that takes longer than all else."""
+    name = f", name={_literal(category)}" if named else ""
+    return f"{instance} = {names.function}({_literal(category)}{name})"
 
 
 def decorator_line(instance: str, method: str) -> str:

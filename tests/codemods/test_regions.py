@@ -6,6 +6,7 @@ real one does; it prints whatever could give the annotation away.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from textwrap import dedent
 from typing import Any
@@ -1257,6 +1258,30 @@ def test_constructors_whose_arguments_are_read_off_their_frames(fake_tracer: Any
     head = "from dftracer.python import dft_fn\n_dft = dft_fn('m')\n"
     decorated = (library + program).replace("    def __init__", "    @_dft.log_init\n    def __init__")
     assert fake_tracer.run(head + decorated)[0] != before  # what a decorator would do
+
+
+@pytest.mark.parametrize(
+    ("path", "named"),
+    [("pkg/__init__.py", True), ("pkg/deep/m.py", True), ("train.py", False)],
+    ids=["package", "module-of-a-package", "script"],
+)
+def test_import_of_a_package_asks_for_no_stack(path: str, named: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tracer looks at the stack for the name of what has none, also when it is off."""
+    text = annotated({path: "def f():\n    open('x')\n"})[path].edited.text
+    made = next(line.partition("(")[2] for line in text.splitlines() if line.startswith("_dft = "))
+    assert made == ('"m", name="m")' if named else '"m")')
+    asked: list[tuple[int, ...]] = []
+    stack = inspect.stack
+
+    def ask(*given: int) -> Any:
+        asked.append(given)
+        return stack(*given)
+
+    monkeypatch.setattr(inspect, "stack", ask)
+    space: dict[str, Any] = {"__name__": "m"}
+    exec(compile(text, path, "exec"), space)
+    assert not (named and asked)
+    assert space["f"].__qualname__ == "f"
 
 
 HARMLESS = {
