@@ -150,17 +150,29 @@ class _Pattern:
         return not self.regex.pattern.endswith("/") or match.end() < len(path)
 
 
+def _patterns(lines: Sequence[str]) -> list[_Pattern]:
+    """The lines of an ignore file, compiled; one that is no pattern (a lone ``!``) matches nothing, as with git."""
+    try:
+        parsed = GitIgnoreSpec.from_lines(lines).patterns
+    except (ValueError, re.error):
+        return [pattern for line in lines for pattern in _patterns([line])] if len(lines) > 1 else []
+    return [_Pattern(p.regex, p.include) for p in parsed if p.regex is not None and p.include is not None]
+
+
+def check_pattern(pattern: str, where: str) -> None:
+    """Raises ``UserError`` where a pattern that the user gave, in the option or setting ``where``, is none."""
+    try:
+        GitIgnoreSpec.from_lines([pattern])
+    except (ValueError, re.error) as error:
+        raise UserError(f"{where}: {pattern!r} is no pattern like those of .gitignore: {error}") from None
+
+
 class _Rules:
     """The patterns of one ignore file, or of the command line; paths are given relative to ``folder``."""
 
     def __init__(self, lines: Iterable[str], folder: str) -> None:
         self.folder = folder
-        parsed = GitIgnoreSpec.from_lines(lines).patterns
-        self._patterns = [
-            _Pattern(pattern.regex, pattern.include)
-            for pattern in reversed(parsed)
-            if pattern.regex is not None and pattern.include is not None
-        ]
+        self._patterns = list(reversed(_patterns(list(lines))))
         self._prepare()
 
     def _prepare(self) -> None:
@@ -201,6 +213,9 @@ class _Walk:
     def __init__(
         self, base: Path, include: Sequence[str], exclude: Sequence[str], wanted: Callable[[str], bool] = is_python
     ) -> None:
+        for option, patterns in (("include", include), ("exclude", exclude)):
+            for pattern in patterns:
+                check_pattern(pattern, option)
         self._wanted = wanted
         self._base = os.fspath(base)
         self._include = _Rules(include, self._base) if include else None

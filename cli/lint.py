@@ -296,7 +296,10 @@ class _Ignored:
         if config.per_file_ignores:
             from pathspec import GitIgnoreSpec
 
+            from dfannotate.cli.discover import check_pattern
+
             for folder, pattern, codes in config.per_file_ignores:
+                check_pattern(pattern, "tool.dfannotate.per-file-ignores")
                 try:
                     chosen = {rule.CODE for rule in choose(discover(), codes)} if codes else set()
                     kept = chosen - {"DFT001"} if "DFT001" not in codes else chosen

@@ -99,6 +99,8 @@ class Project:
         self.graph_classes = self._graph_classes()
         self.outlives = any(s.facts.outlives for s in self.files.values())
         self.wrapped_names = frozenset().union(*(s.facts.looked_at for s in self.files.values()))
+        self.looks_into = any(s.facts.looks_into for s in self.files.values())
+        self.walks_frames = any(s.facts.walks_frames for s in self.files.values())
         self.compares_code = any(s.facts.compares_code for s in self.files.values())
         self.outside = frozenset().union(*(s.facts.outside_hazards for s in self.files.values()))
         every_import = (name for s in self.files.values() for name in s.facts.imported)
@@ -130,6 +132,8 @@ class Project:
             frozenset(heads - self.packages),
             self.wrapped_names,
             self._compiled_in(summary),
+            self.looks_into,
+            self.walks_frames,
             self.rewrites_init,
             self.compares_code,
             frozenset(klass.qualname for klass in summary.facts.classes if (path, klass.qualname) in self._framed),

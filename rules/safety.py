@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
+from dfannotate.names import is_dunder
 from dfannotate.rules.clocks import clock_of
 from dfannotate.rules.selection import call_cost
 from dfannotate.vocabulary import HAZARDOUS_NAMES
@@ -187,6 +188,8 @@ class Surroundings:
     ``unsafe_classes``: qualified name of a class of the module -> why its objects are a hazard.
     ``frame_names``: names of the project's functions through which frames of their callers are looked at.
     ``wrapped_names``: functions of the project whose defaults, code, … are looked at somewhere in it.
+    ``looks_into``: the project looks at those of functions that it is given, whichever they are.
+    ``walks_frames``: the project goes up the stack, whoever stands on it.
     ``compiled``: names of functions and classes of the module that the project compiles, or may, somewhere else.
     ``rewrites_init``: the project uses a package that reads and replaces the ``__init__`` of its heirs.
     ``compares_code``: somewhere in the project methods are told apart by their code, which those of all wrappers share.
@@ -198,6 +201,8 @@ class Surroundings:
     packages: frozenset[str] = frozenset()
     wrapped_names: frozenset[str] = frozenset()
     compiled: frozenset[str] = frozenset()
+    looks_into: bool = False
+    walks_frames: bool = False
     rewrites_init: bool = False
     compares_code: bool = False
     framed_classes: frozenset[str] = frozenset()
@@ -276,8 +281,10 @@ def _why_region(function: FunctionFacts, module: ModuleFacts, around: Surroundin
             return "unknown-decorator"
     if "<locals>" in function.qualname:
         return "nested"
+    # What calls nothing is never above one that walks up the stack; anything else may be, through whatever it is given.
+    may_be_above = around.walks_frames and bool(function.calls)
     is_framed = function.name == "__init__" and function.owner in around.framed_classes
-    if function.frame_depth or is_framed or _calls_frame_function(function, around):
+    if function.frame_depth or may_be_above or is_framed or _calls_frame_function(function, around):
         return "frames"
     if function.lets_go:  # a wrapper would hold on to its arguments
         return "references"
@@ -286,17 +293,14 @@ def _why_region(function: FunctionFacts, module: ModuleFacts, around: Surroundin
         return "recursive"
     if function.qualname in _about(module).in_cycles:
         return "recursive"
-    if function.scope == "class" and _is_dunder(function.name) and function.name not in DECORATED_DUNDERS:
+    if function.scope == "class" and is_dunder(function.name) and function.name not in DECORATED_DUNDERS:
         return "dunder"
-    if function.name in around.wrapped_names or (around.compares_code and function.scope == "class"):
+    is_compared = around.compares_code and function.scope == "class"
+    if function.name in around.wrapped_names or around.looks_into or is_compared:
         return "introspected"
     if function.name == "__init__" and around.rewrites_init and around.unsafe_classes.get(function.owner):
         return "introspected"
     return None
-
-
-def _is_dunder(name: str) -> bool:
-    return name.startswith("__") and name.endswith("__") and len(name) > 4
 
 
 @lru_cache(maxsize=4096)

@@ -13,6 +13,8 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
+from dfannotate.names import is_dunder
+
 if TYPE_CHECKING:
     from dfannotate.facts import FunctionFacts, ModuleFacts
 
@@ -556,7 +558,7 @@ def why_left_out(function: FunctionFacts, module: ModuleFacts) -> str | None:
     if "<locals>" in function.qualname:
         return "nested"
     name = function.name
-    dunder = name.startswith("__") and name.endswith("__") and len(name) > 4
+    dunder = is_dunder(name)
     if dunder and name not in _KEPT_DUNDERS:
         return "dunder"
     if not dunder and _is_lifecycle(name) and _VALUE_DECORATORS.isdisjoint(map(_last, function.decorators)):

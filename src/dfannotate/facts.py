@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from dfannotate import vocabulary
 from dfannotate.calls import CONTEXT_MAKERS, Calls, WorkerCall, WorkerValue, may_make_workers
-from dfannotate.names import UNNAMED, dotted, is_main_guard, resolve
+from dfannotate.names import UNNAMED, dotted, is_dunder, is_main_guard, resolve
 from dfannotate.source import PARTS, Source, nodes_in
 
 Scope = Literal["module", "class", "function"]
@@ -33,6 +33,7 @@ FRAME_CALLS = {
     **dict.fromkeys(("traceback.extract_stack", "traceback.format_stack", "traceback.print_stack"), DEEP),
     **dict.fromkeys(("traceback.walk_stack", "traceback.StackSummary.extract"), DEEP),
     **dict.fromkeys(("sys.settrace", "sys.setprofile"), DEEP),
+    **dict.fromkeys(("sys.getrefcount", "gc.get_referrers"), 2),  # each wrapper holds what it hands on
 }
 """Calls that look at the frames above them, where a decorator's would be seen -> how many frames up."""
 
@@ -56,6 +57,9 @@ LISTERS = frozenset({"dir", "vars", "inspect.getmembers"})
 
 LOOKED_AT = frozenset({"__code__", "__defaults__", "__kwdefaults__", "__closure__", "__globals__", "__wrapped__"})
 """Attributes that a wrapper does not share with the function it wraps."""
+
+LOOKING_CALLS = frozenset({f"inspect.{name}" for name in ("getfullargspec", "getargspec", "getclosurevars")})
+"""Calls that tell a function from its wrapper."""
 
 CODE_COMPARERS = frozenset({"is_overridden", "is_overriden", "is_method_overridden"})
 """What trainers call the function that compares the code of a method with that of a base's."""
@@ -274,6 +278,10 @@ class ModuleFacts:
     """Hazardous attribute names that the file sets on objects other than ``self``."""
     looked_at: frozenset[str]
     """Functions and classes whose code, defaults, … the file looks at (``f.__code__``)."""
+    walks_frames: bool
+    """Goes up the stack until it finds what it looks for, however far."""
+    looks_into: bool
+    """Looks at the code, defaults, … of functions that it is given: which they are cannot be told."""
     handed_over: frozenset[tuple[str, str]]
     """(callee, plain name given to it) for the packages that compile or inspect what they are given."""
     generated: bool
@@ -359,12 +367,14 @@ class _Context:
         "node",
         "outer",
         "owner",
+        "parameters",
         "qualname",
         "recursive",
         "scope",
         "self_name",
         "stands_in",
         "statements",
+        "walks",
         "withs",
         "yields",
     )
@@ -389,6 +399,7 @@ class _Context:
         self.self_name = self_name
         self.calls: list[tuple[str, int]] = []
         self.namesakes: list[str] = []
+        self.parameters: frozenset[str] = frozenset()
         self.levels: list[tuple[str, int]] = []
         """Calls that may be given a stack level, if they are what they look like, and what they would look at."""
         self.let_go: set[str] = set()
@@ -396,10 +407,11 @@ class _Context:
         self.statements = 0
         self.loop = self.withs = self.yields = self.recursive = False
         self.frames = self.backs = 0
+        self.walks = False
 
     def depth(self) -> int:
         """How many frames above its own the scope looks at."""
-        return DEEP if self.backs and self.loop else self.frames + self.backs
+        return DEEP if self.walks else self.frames + self.backs
 
     def inner_name(self, name: str) -> str:
         """The ``__qualname__`` of a definition in this scope."""
@@ -437,7 +449,8 @@ class _Walk:
         self.taken: set[str] = set()
         self.outside_hazards: set[str] = set()
         self.looked_at: set[str] = set()
-        self.handed: list[tuple[str, ast.Call]] = []
+        self.handed: list[tuple[str, ast.Call, _Context]] = []
+        self.inspected: list[tuple[ast.expr, _Context]] = []
         self.resolved = _Resolved(self.imports)
         self.renamed: set[tuple[str, str]] = set()
         self.tracer_modules: set[str] = set()
@@ -474,6 +487,8 @@ class _Walk:
             initialize_lines=tuple(sorted(self.initialize_lines)),
             outside_hazards=frozenset(self.outside_hazards),
             looked_at=frozenset(self.looked_at),
+            walks_frames=any(context.walks for _, context in self.functions),
+            looks_into=self._looks_into(),
             handed_over=frozenset(self._handed_over()),
             generated=_is_generated(self.source.text[:2000]),
             worker_calls=self.worker_calls.found(self.lines, {node.name: bool(node.bases) for node, _ in self.classes}),
@@ -581,12 +596,20 @@ class _Walk:
         for _, context in reversed(self.functions):
             context.calls = [(resolved[name], line) for name, line in context.calls]
             looks = [FRAME_CALLS[name] for name, _ in context.calls if name in FRAME_CALLS]
+            context.walks = context.loop and (context.backs > 0 or (DEEP in looks and self._lists_stack(context)))
             looks += [depth for name, depth in context.levels if resolved[name] == "warnings.warn"]
             context.frames = max([context.frames, *looks])
             depth, outer = context.depth(), context.outer
             while outer and depth:
                 outer.frames = max(outer.frames, depth)
                 outer = outer.outer
+
+    def _lists_stack(self, context: _Context) -> bool:
+        """Whether a function has all frames at once, rather than the part of them that it asks for (``stack()[1]``)."""
+        nodes = list(ast.walk(context.node)) if context.node else []
+        parts = {id(node.value) for node in nodes if isinstance(node, ast.Subscript)}
+        calls = (node for node in nodes if isinstance(node, ast.Call) and id(node) not in parts)
+        return any(FRAME_CALLS.get(self.resolved[dotted(call.func)]) == DEEP for call in calls)
 
     def _take(self, names: Iterable[str]) -> None:
         if self.watch_names:
@@ -612,6 +635,7 @@ class _Walk:
             if node.name in ("__init__", "run"):
                 klass.defines.add(node.name)
         context = _Context("function", node.name, outer, klass, self_name, node)
+        context.parameters = frozenset(argument.arg for argument in every)
         self.functions.append((node, context))
         self._scan(node.body, context)
 
@@ -683,7 +707,7 @@ class _Walk:
             if klass and name not in through and name.partition(".")[0] == context.self_name:
                 context.namesakes.append(name)
         if node.args:
-            self.handed.append((name, node))
+            self.handed.append((name, node, context))
 
     def _telling_call(self, node: ast.Call, name: str, last: str, context: _Context) -> None:
         if last == vocabulary.INITIALIZE:
@@ -693,6 +717,10 @@ class _Walk:
         if last in ("_getframe", "currentframe"):
             depth = _integer(node.args[0]) if node.args and last == "_getframe" else 0
             context.frames = max(context.frames, depth)
+        if last in ("getattr", "hasattr") and len(node.args) > 1:
+            name_of = node.args[1]
+            if isinstance(name_of, ast.Constant) and name_of.value in LOOKED_AT:
+                self.inspected.append((node.args[0], context))
         if last in FRAME_HANDERS and context.klass:
             context.klass.frames |= context.name == "__init__"
         if last == "warn" and len(node.args) > 2:
@@ -717,13 +745,46 @@ class _Walk:
         return any(sum(map(_is_code, (node.left, *node.comparators))) > 1 for node in compared)
 
     def _handed_over(self) -> Iterator[tuple[str, str]]:
-        for raw, node in self.handed:
+        for raw, node, _ in self.handed:
             callee = self.resolved[raw]
             if callee in LISTERS or callee.partition(".")[0] in INSPECTING_PACKAGES:
                 for argument in node.args[:2]:
                     name = dotted(argument.func if isinstance(argument, ast.Call) else argument)
                     if name and not name.startswith("."):
                         yield callee, name
+
+    def _looks_into(self) -> bool:
+        """Whether something is looked into that no name tells, now that all names are known."""
+        looked = [*self.inspected]
+        for raw, node, context in self.handed:
+            callee = self.resolved[raw]
+            if callee in LOOKING_CALLS or (callee == "inspect.signature" and _has(node, "follow_wrapped", False)):
+                looked.append((node.args[0], context))
+        if not looked:
+            return False
+        known = {node.name for node, _ in self.functions} | {node.name for node, _ in self.classes}
+        return any(self._is_unknown(node, context, known) for node, context in looked)
+
+    def _is_unknown(self, node: ast.expr, context: _Context, known: set[str]) -> bool:
+        """Whether an expression may stand for any function; what a definition or an import is named for is known."""
+        made = node
+        while isinstance(made, ast.Call):
+            made = made.func
+        if isinstance(made, ast.Lambda):
+            return False
+        if isinstance(node, ast.Name):
+            inner: _Context | None = context
+            while inner:
+                if node.id in inner.parameters:
+                    return node.id != inner.self_name
+                inner = inner.outer
+            return node.id not in known and node.id not in self.imports
+        if isinstance(node, ast.Attribute):
+            if node.attr in known or (is_dunder(node.attr) and node.attr != "__func__"):
+                return False
+            head = self.imports.get(dotted(node).partition(".")[0], ".")
+            return head.startswith(".")
+        return True
 
     def _set_by_name(self, arguments: list[ast.expr], context: _Context) -> None:
         target = arguments[0]
@@ -749,6 +810,7 @@ class _Walk:
             looked_at = dotted(node.value).rpartition(".")[2]
             if looked_at:
                 self.looked_at.add(looked_at)
+            self.inspected.append((node.value, context))
         elif attribute == "f_back":
             context.backs += 1
         elif attribute in FRAME_ATTRIBUTES:
@@ -1031,10 +1093,16 @@ _TELLING_CALLS = (
     | FRAME_HANDERS
     | {
         *(vocabulary.INITIALIZE, "globals", "dir", "vars", "locals", "_getframe", "currentframe", "warn", "setattr"),
-        "delattr",
+        *("delattr", "getattr", "hasattr"),
     }
 )
 """Of all others, the walk has no more to note."""
+
+
+def _has(node: ast.Call, keyword: str, value: object) -> bool:
+    """Whether a call has a keyword with just this constant."""
+    given = (k.value for k in node.keywords if k.arg == keyword)
+    return any(isinstance(one, ast.Constant) and one.value is value for one in given)
 
 
 def _integer(node: ast.expr) -> int:

@@ -28,6 +28,11 @@ def resolve(name: str, imports: Mapping[str, str]) -> str:
     return name if target is None else target + dot + rest
 
 
+def is_dunder(name: str) -> bool:
+    """Whether a name is one of Python's own, like ``__init__``."""
+    return name.startswith("__") and name.endswith("__") and len(name) > 4
+
+
 def is_main_guard(test: ast.expr) -> bool:
     """Whether a condition holds only in the program's main module: the comparison itself, or an ``and`` with it."""
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):

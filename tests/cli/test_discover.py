@@ -201,6 +201,22 @@ def test_git_ignored_as_git_says(write_tree: WriteTree, git: Git) -> None:
     assert names(find_sources([root], root=root), root) == sorted(expected, key=lambda name: Path(name).parts)
 
 
+@pytest.mark.parametrize("line", ["!", "\\", "a\\", "[z-a].py"], ids=["no-name", "backslash", "open-end", "no-range"])
+def test_a_line_that_is_no_pattern_matches_nothing_as_with_git(write_tree: WriteTree, git: Git, line: str) -> None:
+    root = write_tree({".gitignore": f"b.py\n{line}\n*c.py\n", "a.py": "", "b.py": "", "c.py": ""})
+    git("init", "-q")
+    listed = git("ls-files", "--others", "--exclude-standard", "--", "*.py").split()
+    assert names(find_sources([root], root=root), root) == listed == ["a.py"]
+
+
+@pytest.mark.parametrize("option", ["include", "exclude"])
+def test_a_glob_that_is_no_pattern_is_an_error(write_tree: WriteTree, option: str) -> None:
+    root = write_tree({"a.py": ""})
+    globs = {"include": ["*.py"], "exclude": ["b.py"], option: ["!"]}
+    with pytest.raises(UserError, match=f"{option}: '!' is no pattern"):
+        find_sources([root], root=root, include=globs["include"], exclude=globs["exclude"])
+
+
 def test_ignore_files_above_the_project_and_the_exclude_file(write_tree: WriteTree, git: Git) -> None:
     root = write_tree(
         {

@@ -7,6 +7,7 @@ real one does; it prints whatever could give the annotation away.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from textwrap import dedent
 from typing import Any
@@ -1152,9 +1153,11 @@ def test_attribute_that_the_tracer_would_convert(source: str, make: str, fake_tr
 MAPPED = """
 try: import {package}
 except ImportError: pass
+import operator
+code_of = operator.attrgetter("__code__")  # as the package does, out of sight of the project
 class Meta(type):
     def __new__(meta, name, bases, scope):
-        made = scope["__init__"].__code__ if "__init__" in scope else None
+        made = code_of(scope["__init__"]) if "__init__" in scope else None
         scope["reads"] = made.co_varnames[:made.co_argcount] if made else ()
         return type.__new__(meta, name, bases, scope)
 def make_base(): return Meta("Base", (), {{}})
@@ -1319,6 +1322,168 @@ def test_hazards_through_the_modules_of_a_project() -> None:
     text = done["use.py"].edited.text
     assert "class A(pkg.Root):\n    @_dft.log_static\n" in text
     assert "class B(Near):\n    @_dft.log\n" in text
+
+
+LOOKED_INTO = {
+    "code-of-a-parameter": """
+def call(f): return f(*range(f.__code__.co_argcount))
+def add(a, b): return a + b
+print(call(add))
+""",
+    "code-of-what-a-loop-gives": """
+def add(a, b): return a + b
+def names(): return [f.__code__.co_varnames for f in (add, names)]
+print(names())
+""",
+    "code-of-what-an-object-holds": """
+class Task:
+    def __init__(self, run): self.run = run
+    def arity(self): return self.run.__code__.co_argcount
+def add(a, b): return a + b
+print(Task(add).arity())
+""",
+    "defaults-of-a-parameter": """
+def given(f): return f.__defaults__, f.__kwdefaults__
+def add(a, b=2, *, c=3): return a + b + c
+print(given(add))
+""",
+    "by-name": """
+def named(f): return getattr(f, '__globals__')['__name__']
+def add(a): return a
+print(named(add))
+""",
+    "asked-for-a-wrapper": """
+def wrapped(f): return hasattr(f, '__wrapped__')
+def add(a): return a
+print(wrapped(add))
+""",
+    "what-it-takes": """
+import inspect
+def takes(f): return inspect.getfullargspec(f).args
+def add(a, b): return a + b
+print(takes(add))
+""",
+    "what-it-takes-itself": """
+from inspect import signature as of
+def takes(f): return str(of(f, follow_wrapped=False))
+def add(a, b): return a + b
+print(takes(add))
+""",
+    "method": """
+def bound(m): return m.__func__.__code__.co_varnames
+class A:
+    def load(self, x): return x
+print(bound(A().load))
+""",
+    "result-of-a-call": """
+def find(): return add
+def add(a, b): return a + b
+print(find().__code__.co_varnames)
+""",
+    "released-argument": """
+import weakref
+class A: pass
+def take(a):
+    seen = weakref.ref(a)
+    del a
+    return seen()
+print(take(A()))
+""",
+    "counted-references": """
+import sys
+def count(a): return sys.getrefcount(a)
+print(count(object()))
+""",
+}
+
+
+@pytest.mark.parametrize("program", LOOKED_INTO.values(), ids=LOOKED_INTO)
+def test_function_that_is_told_from_its_wrapper(program: str, fake_tracer: Any) -> None:
+    done = annotated({"m.py": program}, every=True)["m.py"]
+    before, _, _ = fake_tracer.run(program)
+    after, events, _ = fake_tracer.run(done.edited.text)
+    assert (before.error, after) == ("", before)
+    assert events
+    assert not done.entry.skipped
+    header = "from dftracer.python import dft_fn\n_dft = dft_fn('m')\n"
+    wrapped = header + re.sub(r"(?m)^( *)def ", r"\1@_dft.log\n\1def ", program)
+    assert fake_tracer.run(wrapped)[0] != before  # a hazard that is real, not only feared
+
+
+LOOKED_AT_ONE = {
+    "function-of-the-module": "def g(): pass\nprint(g.__code__)\ndef f(): open('x')\n",
+    "function-of-a-package": "import tkinter\ndef f(): return tkinter.mainloop.__code__, open('x')\n",
+    "constructor": "class A(tuple): pass\nA.__new__.__defaults__ = (1,)\ndef f(): open('x')\n",
+    "lambda": "cell = type((lambda x: lambda: x)(0).__closure__[0])\ndef f(): open('x')\n",
+    "object-of-its-own-class": "class A:\n    def f(self): return self.__wrapped__, open('x')\n",
+    "other-attribute": "def f(g): return g.__name__, g.__doc__, getattr(g, '__module__'), open('x')\n",
+    "signature": "import inspect\ndef f(g): return inspect.signature(g), open('x')\n",
+    "name-of-another-package": "import tools\ndef f(g): return tools.getfullargspec(g), open('x')\n",
+    "del-of-a-local": "def f(g):\n    x = open(g)\n    del x\n",
+    "del-of-an-item": "def f(g):\n    del g[0], g.x\n    open('x')\n",
+}
+
+
+@pytest.mark.parametrize("source", LOOKED_AT_ONE.values(), ids=LOOKED_AT_ONE)
+def test_near_miss_of_a_function_that_is_told_from_its_wrapper(source: str) -> None:
+    assert re.search(r"@_dft\.log\n *def f", annotated({"m.py": source})["m.py"].edited.text)
+
+
+def test_functions_that_any_module_of_the_project_may_look_into() -> None:
+    files = {"tool.py": "def arity(f): return f.__code__.co_argcount\n", "lib.py": "def f(x): open(x)\n"}
+    assert "with DFTracerFn" in annotated(files)["lib.py"].edited.text
+
+
+WALKS = {
+    "frame-by-frame": """
+import sys
+def caller():
+    f = sys._getframe()
+    while f.f_globals["__name__"] == __name__ and f.f_code.co_name not in ("main", "<module>"):
+        f = f.f_back
+    return f.f_code.co_name
+class Adder:
+    def __call__(self, event): return {**event, "by": caller()}
+class Log:
+    def __init__(self, steps): self.steps = steps
+    def info(self, event):
+        for step in self.steps: event = step(event)
+        return event
+def main(): print(Log([Adder()]).info({}))
+main()
+""",
+    "over-a-list": """
+import traceback
+def caller():
+    for frame in reversed(traceback.extract_stack()):
+        if not frame.filename.endswith("program.py") or frame.name == "main": return frame.name
+def each(run): return [f() for f in run]
+def main(): print(each([caller]))
+main()
+""",
+}
+
+
+@pytest.mark.parametrize("program", WALKS.values(), ids=WALKS)
+def test_any_function_may_be_on_the_stack_that_is_walked_up(program: str, fake_tracer: Any) -> None:
+    done = annotated({"m.py": program}, every=True)["m.py"]
+    before, _, _ = fake_tracer.run(program)
+    after, events, _ = fake_tracer.run(done.edited.text)
+    assert (before.error, after) == ("", before)
+    assert {"main", "caller"} <= {name for _, name in events}
+    header = "from dftracer.python import dft_fn\n_dft = dft_fn('m')\n"
+    assert fake_tracer.run(header + re.sub(r"(?m)^( *)def ", r"\1@_dft.log\n\1def ", program))[0] != before
+
+
+def test_only_what_calls_something_can_be_on_the_stack() -> None:
+    walker = "import sys, inspect\ndef find():\n    f = sys._getframe()\n    while f.f_back: f = f.f_back\n"
+    files = {"walk.py": walker, "lib.py": "def f(g): return g()\ndef k(x): return x + 1\n"}
+    text = annotated(files, every=True)["lib.py"].edited.text
+    assert "@_dft.log_static\ndef k" in text
+    assert 'def f(g):\n    with DFTracerFn("m", name="f"):' in text
+    for near in ("while f: f = f.f_code", "f = f.f_back", "for f in inspect.stack()[1:2]: pass"):
+        files["walk.py"] = walker.replace("while f.f_back: f = f.f_back", near)
+        assert "@_dft.log_static\ndef f" in annotated(files, every=True)["lib.py"].edited.text
 
 
 # --- near misses of regions -------------------------------------------------------------------------------------------
