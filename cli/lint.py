@@ -12,41 +12,38 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TextIO
+from typing import NoReturn, TextIO
 
 from dfannotate import vocabulary
 from dfannotate.cli import files
 from dfannotate.cli.config import Config, find_file, load_config
-from dfannotate.cli.lint_formats import FORMATS, Outcome, Shown, excerpt, print_statistics
-from dfannotate.cli.lint_project import Asked, Asker, LintProject, Table, takes_all
+from dfannotate.cli.lint_file import (
+    Setup,
+    forget,
+    inspect,
+    inspect_data,
+    is_launch_file,
+    look,
+    look_again,
+    shown_path,
+)
+from dfannotate.cli.lint_formats import FORMATS, Outcome, Shown, print_statistics
 from dfannotate.cli.run import Crash, Lanes
-from dfannotate.cli.show import Messages, UserError, count, diff_of
+from dfannotate.cli.show import Messages, UserError, count
 from dfannotate.cli.state import FOLDER, MANIFEST_NAME, ROOT_MARKS, project_root
-from dfannotate.rules import Finding, Module, Rule, TextFile, discover
+from dfannotate.rules import Rule, discover
 from dfannotate.rules.engine import (
-    Checked,
     UnknownCode,
-    check,
-    check_failure,
-    check_text,
     choose,
     mentions,
-    release_of,
     words_of,
 )
-from dfannotate.source import ParseFailure, Source, parse_bytes_as_text, read_source
+from dfannotate.source import ParseFailure
 
-if TYPE_CHECKING:
-    from dfannotate.usage import Usage
-
-LAUNCH_SUFFIXES = (".sh", ".bash", ".sbatch", ".slurm", ".pbs", ".yml", ".yaml", ".env", ".dockerfile")
-LAUNCH_NAMES = re.compile(r"(?:Dockerfile|Containerfile)(?:\..+)?|\.env(?:\..+)?|\.envrc")
 STDIN = "-"
-_SHEBANG = re.compile(rb"#![^\n]*\b(?:sh|bash|zsh|dash|ksh)\b")
 
 
 @dataclass(frozen=True)
@@ -68,34 +65,6 @@ class LintOptions:
     @property
     def repairs(self) -> bool:
         return self.fix or self.diff
-
-
-@dataclass(frozen=True)
-class Look:
-    """The first look at a file: whether it mentions the tracer, what it hands on, or why it cannot be read."""
-
-    mentions: bool
-    exports: Mapping[str, str] = field(default_factory=dict)
-    error: str = ""
-
-
-@dataclass(frozen=True)
-class Setup:
-    """What every file of a run is looked at with; it travels to the lanes."""
-
-    root: Path
-    codes: tuple[str, ...]
-    target: str
-    repairs: bool
-    want_diff: bool
-    want_excerpt: bool
-    table: Table
-    looked_at: frozenset[str]
-    is_traced: bool
-    leads_out: bool
-    """Whether the files may import others of the project that are not looked at."""
-    names: tuple[str, ...] = ()
-    """What is handed on under names that do not give the tracer away."""
 
 
 # --- the command line -------------------------------------------------------------------------------------------------
@@ -182,7 +151,7 @@ def _target_of_manifest(root: Path, config: Config) -> str | None:
 def lint(options: LintOptions, config: Config, start: Path) -> int:
     """Check, and repair where that is asked for. Returns the exit code. Raises ``UserError`` where nothing can be done
     at all."""
-    _forget()
+    forget()
     rules = _chosen(options, config, start)
     root = project_root(start)
     if options.stdin_filename is not None:
@@ -218,10 +187,6 @@ def is_wanted(name: str) -> bool:
     return name.endswith(".py") or is_launch_file(name)
 
 
-def is_launch_file(name: str) -> bool:
-    return name.lower().endswith(LAUNCH_SUFFIXES) or LAUNCH_NAMES.fullmatch(name) is not None
-
-
 def _look_and_check(
     options: LintOptions, config: Config, root: Path, rules: Sequence[Rule], paths: Sequence[str], lanes: Lanes[str]
 ) -> dict[str, Outcome]:
@@ -230,7 +195,7 @@ def _look_and_check(
     concerned: set[str] = set()
     for path, looked in lanes.map(look, dict.fromkeys(paths, ())):
         if isinstance(looked, Crash) or looked.error:
-            outcomes[path] = Outcome(_shown(path), error=looked.text if isinstance(looked, Crash) else looked.error)
+            outcomes[path] = Outcome(shown_path(path), error=looked.text if isinstance(looked, Crash) else looked.error)
         elif looked.mentions:
             concerned.add(path)
             if looked.exports:
@@ -247,10 +212,10 @@ def _look_and_check(
     )
     setup = _handed_on(setup, lanes, everything, concerned)
     asked = everything if setup.names or setup.is_traced or setup.leads_out else concerned
-    checking = {path: (_shown(path), setup, ignored.at(path)) for path in asked}
+    checking = {path: (shown_path(path), setup, ignored.at(path)) for path in asked}
     for path, outcome in lanes.map(inspect, checking):
         if isinstance(outcome, Crash):
-            outcomes[path] = Outcome(_shown(path), error=outcome.text)
+            outcomes[path] = Outcome(shown_path(path), error=outcome.text)
         elif outcome is not None:
             outcomes[path] = outcome
     return dict(sorted(outcomes.items()))
@@ -349,174 +314,6 @@ class _Ignored:
         )
 
 
-# --- per file, in a lane ----------------------------------------------------------------------------------------------
-
-_data: dict[str, bytes] = {}
-"""What this process has read; a lane keeps it from the first look for the second."""
-_usages: dict[str, tuple[Usage, Asked]] = {}
-"""The tracer in the files that mention it, as if they stood alone, and what they wanted to know of others."""
-_projects: dict[int, tuple[Setup, LintProject]] = {}
-
-
-def _forget() -> None:
-    """Nothing of an earlier run in the same process holds any more."""
-    global _here
-    _here = None
-    for kept in (_data, _usages, _projects):
-        kept.clear()
-
-
-def look(path: str) -> Look:
-    """First look: the bytes of a file, and its tree where it mentions the tracer."""
-    try:
-        data = files.read_bytes(Path(path), path)
-    except ParseFailure as failure:
-        return Look(False, error=failure.reason)
-    _data[path] = data
-    if not mentions(data):
-        return Look(False)
-    if not _is_text(path, data):
-        try:
-            from dfannotate.usage import Usage
-
-            source, asker = read_source(_shown(path), data), Asker()
-            usage = Usage(source, asker)
-            _usages[path] = (usage, asker.asked)
-            return Look(True, dict(usage.exports))
-        except ParseFailure:
-            pass  # the second look says so
-    return Look(True)
-
-
-def look_again(path: str, setup: Setup) -> Mapping[str, str]:
-    """What a file that does not mention the tracer hands on."""
-    if not (_uses_a_name(_data[path], setup) or takes_all(_data[path])):
-        return {}
-    try:
-        source = read_source(_shown(path), _data[path])
-    except ParseFailure:
-        return {}
-    return _project(setup).all_exports(path, source)
-
-
-def inspect(path: str, shown: str, setup: Setup, ignored: Sequence[str] = ()) -> Outcome | None:
-    """Second look: what the rules find, None where they have no business."""
-    data = _data[path]
-    rules = [rule for rule in discover() if rule.CODE in setup.codes and rule.CODE not in ignored]
-    return inspect_data(path, shown, data, setup, rules)
-
-
-def inspect_data(path: str, shown: str, data: bytes, setup: Setup, rules: Sequence[Rule]) -> Outcome | None:
-    if _is_text(path, data):
-        return _inspect_text(shown, data, setup, rules) if mentions(data) else None
-    project = _project(setup)
-    if not (
-        mentions(data)
-        or _uses_a_name(data, setup)
-        or (setup.is_traced and any(word in data for word in words_of(rules)))
-        or (setup.leads_out and project.gets_the_tracer(path, data))
-    ):
-        return None
-    project.is_called(shown, path, data)
-    known, asked = _usages.pop(path, (None, ()))
-    try:
-        source = known.source if known else read_source(shown, data)
-    except ParseFailure as failure:
-        found = check_failure(failure, rules)
-        return Outcome(shown, _all_shown(found.findings, setup, _lines(data)), failed=bool(found.findings))
-    generation = vocabulary.generation_of(setup.target) or vocabulary.CURRENT
-    release = release_of(setup.target)
-    module = Module(source, project, generation)
-    if known and project.is_unmoved(path, asked):
-        module.usage = known
-    checked = check(module, rules, release)
-    text, fixed = source.text, Counter[str]()
-    if setup.repairs and any(finding.fix is not None for finding in checked.findings):
-        from dfannotate.codemods.repair import repair
-
-        repaired = repair(source, rules, project, generation, project.context, release)
-        text, checked, fixed = repaired.text, repaired.checked, repaired.fixed
-    return _outcome(shown, source, text, checked, fixed, setup)
-
-
-def _inspect_text(shown: str, data: bytes, setup: Setup, rules: Sequence[Rule]) -> Outcome:
-    release = release_of(setup.target)
-    try:
-        source = parse_bytes_as_text(shown, data)
-    except ParseFailure:
-        return Outcome(shown)  # a launch file in no encoding that we know: not Python, so nobody asked for its syntax
-    checked = check_text(TextFile(shown, source.text), rules, release)
-    text, fixed = source.text, Counter[str]()
-    if setup.repairs and any(finding.fix is not None for finding in checked.findings):
-        from dfannotate.codemods.repair import repair_text
-
-        again = partial(_check_text_again, shown, rules, release)
-        repaired = repair_text(source, checked, again)
-        text, checked, fixed = repaired.text, repaired.checked, repaired.fixed
-    return _outcome(shown, source, text, checked, fixed, setup)
-
-
-def _check_text_again(shown: str, rules: Sequence[Rule], release: tuple[int, int, int], text: str) -> Checked:
-    return check_text(TextFile(shown, text), rules, release)
-
-
-def _outcome(shown: str, source: Source, text: str, checked: Checked, fixed: Counter[str], setup: Setup) -> Outcome:
-    from dfannotate.source import split_lines
-
-    lines = source.lines if text == source.text else split_lines(text)
-    diff = ""
-    if setup.want_diff and text != source.text:
-        diff = diff_of(shown, source.lines, lines)
-    return Outcome(
-        shown,
-        _all_shown(checked.findings, setup, lines),
-        bare=checked.bare,
-        fixed=fixed,
-        seen=source.sha256,
-        data=source.encode(text) if text != source.text else None,
-        diff=diff,
-    )
-
-
-def _all_shown(findings: Iterable[Finding], setup: Setup, lines: Sequence[str]) -> tuple[Shown, ...]:
-    return tuple(
-        Shown(
-            replace(finding, fix=None),
-            finding.fix is not None,
-            excerpt(finding, lines) if setup.want_excerpt else "",
-        )
-        for finding in findings
-    )
-
-
-def _lines(data: bytes) -> list[str]:
-    from dfannotate.source import split_lines
-
-    return split_lines(data.decode("utf-8", "replace").removeprefix("\ufeff"))
-
-
-def _project(setup: Setup) -> LintProject:
-    """The project of a run, one a process. A lane is sent the setup with every call, equal each time."""
-    known = _projects.get(0)
-    if known is None or known[0] != setup:
-        known = _projects[0] = (setup, LintProject(setup.root, setup.table, setup.looked_at, setup.is_traced))
-    return known[1]
-
-
-def _uses_a_name(data: bytes, setup: Setup) -> bool:
-    """Whether a file holds a name under which another hands the tracer on."""
-    if not setup.names:
-        return False
-    pattern = rb"(?<!\w)(?:" + b"|".join(re.escape(name.encode()) for name in setup.names) + rb")(?!\w)"
-    return re.search(pattern, data) is not None
-
-
-def _is_text(path: str, data: bytes) -> bool:
-    """Whether a file is read as text, and not as Python: by its name, or, without a suffix, by its first line."""
-    name = os.path.basename(path)
-    return is_launch_file(name) or ("." not in name and _SHEBANG.match(data) is not None)
-
-
 # --- standard input ---------------------------------------------------------------------------------------------------
 
 
@@ -603,17 +400,3 @@ def _summarize(
     if fixable and not options.fix:
         words.append(f"{fixable} of them fixable with --fix")
     messages.note(f"{', '.join(words)}; {looked}")
-
-
-def _shown(path: str) -> str:
-    """A path as a user would type it: relative to the current folder where it lies below it."""
-    global _here
-    if _here is None:
-        try:
-            _here = os.getcwd().rstrip(os.sep) + os.sep
-        except OSError:  # the current folder is gone
-            _here = "\0"
-    return path[len(_here) :] if path.startswith(_here) else path
-
-
-_here: str | None = None

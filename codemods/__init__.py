@@ -80,8 +80,8 @@ class Context:
     generation: vocabulary.Generation = vocabulary.CURRENT
     """The tracer that is written for."""
     shim: Shim | None = None
-    in_package: bool = False
-    """Other modules of a package stand on the stack when this one is imported."""
+    in_large_package: bool = False
+    """Many other modules may stand on the stack when this one is imported."""
 
     @property
     def events(self) -> tuple[ManualEvent, ...]:
@@ -224,7 +224,7 @@ class Plan:
         instances = {self.names.instance: self.category} if "instance" in self.needed and not own.instance else {}
         instances |= {name: category for category, name in self.instances.items()}
         if instances:
-            named = self.context.in_package
+            named = self.context.in_large_package
             lines += ["", *(instance_line(self.names, *item, named=named) for item in sorted(instances.items()))]
         workers = [part for part in get_args(Part) if part in self.needed]
         if workers:

@@ -7,6 +7,7 @@ through that module's imports; a module of the project that is not among those f
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -23,6 +24,10 @@ from dfannotate.rules.safety import (
     makes_graph,
     own_hazard,
 )
+
+LARGE_PACKAGE = 50
+"""Modules from which on the imports of a package may take long where each asks for the stack above it: that costs more
+the deeper it is, and the more modules are loaded."""
 
 _HOPS = 12
 """How many re-exports are followed before a name counts as unknown."""
@@ -90,7 +95,9 @@ class Project:
         self._imports: dict[str, Mapping[str, str]] = {}
         for summary in summaries:
             self._add(summary)
-        self.packages = frozenset(name.partition(".")[0] for name in self.modules)
+        sizes = Counter(name.partition(".")[0] for name in self.modules)
+        self.packages = frozenset(sizes)
+        self._large = frozenset(name for name, size in sizes.items() if size >= LARGE_PACKAGE)
         self.frame_names = self._frame_names()
         self.listed = self._listed()
         self.compiled = self._compiled()
@@ -149,7 +156,7 @@ class Project:
             every_function,
             makers=self.makers(path),
             process_classes=self._process_classes(summary),
-            in_package="." in summary.module or path.endswith("__init__.py"),
+            in_large_package=summary.module.partition(".")[0] in self._large,
         )
 
     # --- names ------------------------------------------------------------------------------------------------------

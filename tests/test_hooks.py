@@ -121,7 +121,7 @@ def test_which_files_are_passed_on(name: str, taken: bool) -> None:
 
 
 def test_what_the_hooks_pass_on_is_what_lint_looks_for() -> None:
-    from dfannotate.cli.lint import LAUNCH_SUFFIXES
+    from dfannotate.cli.lint_file import LAUNCH_SUFFIXES
 
     pattern = re.search(r"files: &files (.*)", HOOKS.read_text(encoding="utf-8"))
     assert pattern is not None

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from dfannotate.codemods.annotate import annotate
-from dfannotate.codemods.project import Project, summarize
+from dfannotate.codemods.project import LARGE_PACKAGE, Project, summarize
 from dfannotate.facts import find_facts
 from dfannotate.source import read_source
 
@@ -1265,12 +1265,13 @@ def test_constructors_whose_arguments_are_read_off_their_frames(fake_tracer: Any
 
 @pytest.mark.parametrize(
     ("path", "named"),
-    [("pkg/__init__.py", True), ("pkg/deep/m.py", True), ("train.py", False)],
-    ids=["package", "module-of-a-package", "script"],
+    [("pkg/__init__.py", True), ("pkg/deep/m.py", True), ("train.py", False), ("small/m.py", False)],
+    ids=["large-package", "module-of-a-large-package", "script", "module-of-a-small-package"],
 )
-def test_import_of_a_package_asks_for_no_stack(path: str, named: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_import_of_a_large_package_asks_for_no_stack(path: str, named: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """The tracer looks at the stack for the name of what has none, also when it is off."""
-    text = annotated({path: "def f():\n    open('x')\n"})[path].edited.text
+    others = {f"pkg/m{number}.py": "" for number in range(LARGE_PACKAGE - 1)}
+    text = annotated({path: "def f():\n    open('x')\n", **others})[path].edited.text
     made = next(line.partition("(")[2] for line in text.splitlines() if line.startswith("_dft = "))
     assert made == ('"m", name="m")' if named else '"m")')
     asked: list[tuple[int, ...]] = []
