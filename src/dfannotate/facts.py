@@ -454,6 +454,8 @@ class _Walk:
         self.looked_at: set[str] = set()
         self.handed: list[tuple[str, ast.Call, _Context]] = []
         self.inspected: list[tuple[ast.expr, _Context]] = []
+        self.dicts: list[ast.expr] = []
+        """What is asked for its ``__dict__``."""
         self.resolved = _Resolved(self.imports)
         self.renamed: set[tuple[str, str]] = set()
         self.copied: set[str] = set()
@@ -484,7 +486,7 @@ class _Walk:
             imports=tuple(sorted(self.imports.items())),
             star_imports=tuple(self.star_imports),
             imported=frozenset(self.imported),
-            lists_itself=self.lists_itself,
+            lists_itself=self.lists_itself or self._lists_own_module(),
             has_all="__all__" in self.source.text and "__all__" in _names_bound_by(body),
             taken=frozenset(self.taken),
             tracer=self._tracer(body),
@@ -761,6 +763,14 @@ class _Walk:
                     name = dotted(argument.func if isinstance(argument, ast.Call) else argument)
                     if name and not name.startswith("."):
                         yield callee, name
+        yield from (("vars", name) for name in map(dotted, self.dicts) if name.partition(".")[0] in self.imports)
+
+    def _lists_own_module(self) -> bool:
+        """Whether the file lists the names of ``sys.modules[__name__]``."""
+        listed = [*self.dicts, *(node.args[0] for raw, node, _ in self.handed if self.resolved[raw] in LISTERS)]
+        subscripts = (node for node in listed if isinstance(node, ast.Subscript))
+        own = (s.value for s in subscripts if isinstance(s.slice, ast.Name) and s.slice.id == "__name__")
+        return any(self.resolved[dotted(modules)] == "sys.modules" for modules in own)
 
     def _looks_into(self) -> bool:
         """Whether something is looked into that no name tells, now that all names are known."""
@@ -825,6 +835,7 @@ class _Walk:
         elif attribute in FRAME_ATTRIBUTES:
             context.frames = max(context.frames, FRAME_ATTRIBUTES[attribute])
         elif attribute == "__dict__":
+            self.dicts.append(node.value)
             if context.klass and context.name not in _COPYING_METHODS:
                 context.klass.sets |= _is_self(node.value, context)
             if isinstance(node.value, ast.Attribute):

@@ -1701,6 +1701,23 @@ LISTED = {
         "a.py",
         True,
     ),
+    "dict-of-a-module": ({"a.py": "def f(): open('x')\n", "b.py": "import a\nprint(a.__dict__)\n"}, "a.py", True),
+    "its-own-module": (
+        {"a.py": "import inspect, sys\ndef f(): open('x')\nx = inspect.getmembers(sys.modules[__name__])\n"},
+        "a.py",
+        True,
+    ),
+    "dict-of-its-own-module": (
+        {"a.py": "from sys import modules\ndef f(): open('x')\nx = modules[__name__].__dict__\n"},
+        "a.py",
+        True,
+    ),
+    "dict-of-an-object": ({"a.py": "def f(x): open('x'); return x.__dict__\n"}, "a.py", False),
+    "another-module": (
+        {"a.py": "import sys\ndef f(n): open('x'); return dir(sys.modules[n]), sys.modules[__name__].f\n"},
+        "a.py",
+        False,
+    ),
     "dir-of-an-object": ({"a.py": "def f(): open('x')\n", "b.py": "import a\nprint(dir(a.f))\n"}, "a.py", False),
 }
 
