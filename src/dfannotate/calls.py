@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeGuard
 
 from dfannotate.source import PARTS, nodes_in
 
@@ -328,6 +329,7 @@ class _Resolver:
     def __init__(self, tree: ast.Module, global_names: Collection[str]) -> None:
         self.tree = tree
         self._bindings: dict[ast.AST, dict[str, list[ast.AST | None]]] = {}
+        self._attributes: dict[ast.AST, dict[str, list[ast.expr | None]]] = {}
         self._globals = global_names
         stars = (node for node in tree.body if isinstance(node, ast.ImportFrom))
         self._has_stars = any(alias.name == "*" for node in stars for alias in node.names)
@@ -424,11 +426,17 @@ class _Resolver:
             found |= meanings
         for member in klass.body:
             if isinstance(member, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                for value in _set_on(_first_parameter(member), node.attr, member):
+                for value in self._set_in(member).get(node.attr, ()):
                     meanings = self._all([value], (*scopes[:depth], member), hops) if value else set()
                     if not meanings and not (isinstance(value, ast.Constant) and value.value is None):
                         return set()
                     found |= meanings
+        return found
+
+    def _set_in(self, function: ast.AST) -> dict[str, list[ast.expr | None]]:
+        found = self._attributes.get(function)
+        if found is None:
+            found = self._attributes[function] = _set_in(function)
         return found
 
     def bindings(self, scope: ast.AST) -> dict[str, list[ast.AST | None]]:
@@ -454,32 +462,31 @@ def _first_parameter(function: ast.AST) -> str:
     return positional[0].arg if positional else ""
 
 
-def _set_on(name: str, attribute: str, function: ast.AST) -> Iterator[ast.expr | None]:
-    """What ``name.attribute`` is set to in a function; None for whatever is no plain assignment."""
-    for node in ast.walk(function):
+def _set_in(function: ast.AST) -> dict[str, list[ast.expr | None]]:
+    """Attribute of the function's first parameter -> what each statement sets it to; None where that is no plain
+    assignment."""
+    owner = _first_parameter(function)
+    found: dict[str, list[ast.expr | None]] = {}
+    for node in nodes_in(function):
+        plain: set[str] = set()
         if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            if any(_is_attribute(target, name, attribute) for target in targets):
-                yield node.value
-                continue
-            parts = [part for target in targets for part in ast.walk(target)]
+            plain = {target.attr for target in targets if _is_attribute_of(target, owner)}
+            for name in plain:
+                found.setdefault(name, []).append(node.value)
         elif isinstance(node, (ast.For, ast.AugAssign, ast.NamedExpr)):
-            parts = list(ast.walk(node.target))
+            targets = [node.target]
         elif isinstance(node, ast.withitem) and node.optional_vars is not None:
-            parts = list(ast.walk(node.optional_vars))
+            targets = [node.optional_vars]
         else:
             continue
-        if any(_is_attribute(part, name, attribute) for part in parts if isinstance(part, ast.expr)):
-            yield None
+        for name in {part.attr for part in nodes_in(*targets) if _is_attribute_of(part, owner)} - plain:
+            found.setdefault(name, []).append(None)
+    return found
 
 
-def _is_attribute(node: ast.expr, name: str, attribute: str) -> bool:
-    return (
-        isinstance(node, ast.Attribute)
-        and node.attr == attribute
-        and isinstance(node.value, ast.Name)
-        and node.value.id == name
-    )
+def _is_attribute_of(node: ast.AST, owner: str) -> TypeGuard[ast.Attribute]:
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == owner
 
 
 def _bound_in(scope: ast.AST, elsewhere: set[str]) -> Iterator[tuple[str, ast.AST | None]]:
