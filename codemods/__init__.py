@@ -159,10 +159,14 @@ class Plan:
         if reason:
             return Treatment("none", reason)
         treatment = treat(function, self.facts, self.context.around)
-        if treatment.form == "plain" and self.context.every_function and is_short(function, self.facts):
+        if treatment.form == "plain" and self._is_called_often(function):
             # The decorator that looks at arguments takes up to four times as long, and would find nothing.
             return Treatment("static", "short")
         return treatment
+
+    def _is_called_often(self, function: FunctionFacts) -> bool:
+        """Whether a call does so little, for one item of many, that what a decorator costs is most of its time."""
+        return function.name == "__next__" or (self.context.every_function and is_short(function, self.facts))
 
     def _treatment_of_start(self, function: FunctionFacts) -> Treatment:
         """A function in whose body the tracer starts is not begun when a decorator would look at the clock."""

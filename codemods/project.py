@@ -133,17 +133,18 @@ class Project:
             if (reason := self._hazards.get((path, klass.qualname)))
         }
         heads = {target.partition(".")[0] for target in imports.values() if not target.startswith(".")}
+        framed = (klass.qualname for klass in summary.facts.classes if (path, klass.qualname) in self._framed)
         around = Surroundings(
-            unsafe,
-            self.frame_names,
-            frozenset(heads - self.packages),
-            self.wrapped_names,
-            self._compiled_in(summary),
-            self.looks_into,
-            self.walks_frames,
-            self.rewrites_init,
-            self.compares_code,
-            frozenset(klass.qualname for klass in summary.facts.classes if (path, klass.qualname) in self._framed),
+            unsafe_classes=unsafe,
+            frame_names=self.frame_names,
+            packages=frozenset(heads - self.packages),
+            wrapped_names=self.wrapped_names,
+            compiled=self._compiled_in(summary),
+            looks_into=self.looks_into,
+            walks_frames=self.walks_frames,
+            rewrites_init=self.rewrites_init,
+            compares_code=self.compares_code,
+            framed_classes=frozenset(framed),
         )
         return Context(
             category,

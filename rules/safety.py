@@ -187,14 +187,14 @@ class Surroundings:
 
     ``unsafe_classes``: qualified name of a class of the module -> why its objects are a hazard.
     ``frame_names``: names of the project's functions through which frames of their callers are looked at.
+    ``packages``: top-level names of the packages, other than the project's own, that the module imports.
     ``wrapped_names``: functions of the project whose defaults, code, … are looked at somewhere in it.
     ``looks_into``: the project looks at those of functions that it is given, whichever they are.
     ``walks_frames``: the project goes up the stack, whoever stands on it.
     ``compiled``: names of functions and classes of the module that the project compiles, or may, somewhere else.
     ``rewrites_init``: the project uses a package that reads and replaces the ``__init__`` of its heirs.
     ``compares_code``: somewhere in the project methods are told apart by their code, which those of all wrappers share.
-    ``framed_classes``: qualified names of classes of the module whose constructor's frame is read by that of a base.
-    ``packages``: top-level names of the packages, other than the project's own, that the module imports."""
+    ``framed_classes``: qualified names of classes of the module whose constructor's frame is read by that of a base."""
 
     unsafe_classes: Mapping[str, str] = field(default_factory=dict)
     frame_names: frozenset[str] = frozenset()

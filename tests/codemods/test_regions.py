@@ -1651,6 +1651,7 @@ SHORT = {
     "method": ("class A:\n    def f(self):\n        return self.x\n", "log_static"),
     "constructor": ("class A:\n    def __init__(self, x):\n        self.x = x\n", "log_init"),
     "classmethod": ("class A:\n    @classmethod\n    def f(cls):\n        return cls()\n", "log_static"),
+    "item-of-an-iterator": ("class A:\n    def __next__(self):\n        with x:\n            g(x)\n", "log_static"),
     "io": ("def f(x):\n    return open(x)\n", "log"),
     "loop": ("def f(x):\n    for y in x:\n        g(y)\n", "log"),
     "with": ("def f(x):\n    with x:\n        g(x)\n", "log"),
@@ -1668,6 +1669,8 @@ def test_short_functions_get_the_cheapest_decorator_where_all_are_annotated(
 
 def test_what_is_worth_it_keeps_the_plain_decorator(rewrite: Callable[..., Any]) -> None:
     assert rewrite("def f(x):\n    return g(x)\n").forms == {"f": "log"}
+    iterator = "class A:\n    def __getitem__(self, n):\n        return g(n)\n    def __next__(self):\n        g(1)\n"
+    assert rewrite(iterator).forms == {"A.__getitem__": "log", "A.__next__": "log_static"}
 
 
 def test_names_that_do_not_leak(rewrite: Callable[..., Any], fake_tracer: Any) -> None:
