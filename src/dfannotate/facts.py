@@ -299,10 +299,10 @@ class ModuleFacts:
     imported: frozenset[str] = frozenset()
     """Everything that any import of the file names, dotted, also where the local name is bound again (``a.b`` for
     ``import a.b`` and for ``from a import b``); relative imports keep their leading dots."""
-
     copied: frozenset[str] = frozenset()
     """What the file takes the attributes of as a whole (``cls.dispatch.__dict__``): a wrapper has one more, by which
-    what they are given to would pass for a wrapper of the same function."""
+    what they are given to would pass for a wrapper of the same function. And what it caches by its code
+    (``memory.cache(f)``): the code of a wrapper never changes."""
     renamed: frozenset[tuple[str, str]] = frozenset()
     """(attribute, name of a function or of something imported) where the one is set to the other."""
     mentions_graph: bool = False
@@ -726,6 +726,8 @@ class _Walk:
         if last in ("_getframe", "currentframe"):
             depth = _integer(node.args[0]) if node.args and last == "_getframe" else 0
             context.frames = max(context.frames, depth)
+        if last == "cache" and node.args:  # of joblib: results on disk hold as long as the function's code does
+            self.copied.add(dotted(node.args[0]).rpartition(".")[2])
         if last in ("getattr", "hasattr") and len(node.args) > 1:
             name_of = node.args[1]
             if isinstance(name_of, ast.Constant) and name_of.value in LOOKED_AT:
@@ -1116,7 +1118,7 @@ _TELLING_CALLS = (
     | FRAME_HANDERS
     | {
         *(vocabulary.INITIALIZE, "globals", "dir", "vars", "locals", "_getframe", "currentframe", "warn", "setattr"),
-        *("delattr", "getattr", "hasattr"),
+        *("delattr", "getattr", "hasattr", "cache"),
     }
 )
 """Of all others, the walk has no more to note."""

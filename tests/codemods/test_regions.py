@@ -1342,6 +1342,17 @@ def test_import_of_a_large_package_asks_for_no_stack(path: str, named: bool, mon
     assert space["f"].__qualname__ == "f"
 
 
+def test_functions_whose_results_are_kept_as_long_as_their_code() -> None:
+    """``joblib`` reads the code object: all wrappers share one, and a changed function would give its old results."""
+    files = {
+        "a.py": "def f(x):\n    return open(x)\ndef g(x):\n    return open(x)\n",
+        "b.py": "import a, joblib\nmemory = joblib.Memory('kept')\nf = memory.cache(a.f)\n",
+    }
+    text = annotated(files)["a.py"].edited.text
+    assert "def f(x):\n    with DFTracerFn(" in text
+    assert "@_dft.log\ndef g(x):\n    return open(x)" in text
+
+
 HARMLESS = {
     "longer-name": "class A:\n    steps = epochs = None" + LOAD,
     "local-name": "class A:" + LOAD + "    def go(self):\n        step = epoch = 'x'\n",
