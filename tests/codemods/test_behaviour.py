@@ -67,7 +67,7 @@ class FakeTracer:
 
                 return wrapper
 
-            log_init = log
+            log_init = log_static = log
 
         log = Log()
         module = ModuleType("dftracer.python")
