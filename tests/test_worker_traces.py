@@ -10,6 +10,7 @@ import gzip
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -209,3 +210,81 @@ def test_workers_of_a_packages_main_module_work_under_every_start_method(tmp_pat
     names = Counter(name for _, name in _events(traces).elements())
     assert names["work.work"] == (5 if method == "fork" else 0)
     assert ("traced only where they are forked" in done.stderr) == (method != "fork")
+
+
+LATE = """\
+import multiprocessing, os, signal, time
+
+class Told:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.2)
+
+if multiprocessing.current_process().name != "MainProcess":
+    Told()  # what is raised in a __del__ is dropped
+"""
+READ = "import os\ndef read():\n    with open(os.devnull) as stream:\n        stream.read()\n"
+JOBS = """\
+import multiprocessing
+import read
+import late
+
+def work():
+    for _ in range(5):
+        read.read()
+
+def start(method):
+    process = multiprocessing.get_context(method).Process(target=work)
+    process.start()
+    process.join(60)
+    print(process.exitcode)
+"""
+OTHERS = """\
+import multiprocessing, time
+
+def wait(ready):
+    ready.set()
+    time.sleep(60)
+
+def start(method):
+    context = multiprocessing.get_context(method)
+    ready = context.Event()
+    process = context.Process(target=wait, args=(ready,))
+    process.start()
+    ready.wait()
+    process.terminate()
+    process.join(30)
+    print(process.exitcode)
+    process.kill()
+"""
+TOLD = {
+    "in-what-the-main-module-imports": {
+        "program.py": "import jobs, sys\nif __name__ == '__main__':\n    jobs.start(sys.argv[1])\n"
+    },
+    "in-a-module-that-its-function-is-in": {
+        "program.py": "import sys\nif __name__ == '__main__':\n    import jobs\n    jobs.start(sys.argv[1])\n"
+    },
+    "later-and-not-by-an-annotated-module": {
+        "program.py": "import others, jobs, sys\nif __name__ == '__main__':\n    others.start(sys.argv[1])\n",
+        "late.py": "",
+        "others.py": OTHERS,
+    },
+}
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+@pytest.mark.parametrize("files", TOLD.values(), ids=TOLD)
+def test_worker_that_is_told_to_stop_while_it_imports_stops(files: dict[str, str], method: str, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    for name, text in {"pyproject.toml": "", "read.py": READ, "late.py": LATE, "jobs.py": JOBS, **files}.items():
+        (source / name).write_text(text)
+    assert main(["apply", "--quiet", str(source / "read.py"), str(source / "jobs.py")]) == 0
+    case = Case(("", "program.py", set()), (method,), None)
+    off = _run(source, case, tmp_path / "off")
+    traces = tmp_path / "traces"
+    traces.mkdir()
+    environ = {"DFTRACER_ENABLE": "1", "DFTRACER_LOG_FILE": str(traces / "t"), "DFTRACER_DATA_DIR": str(traces)}
+    on = _run(source, case, tmp_path / "on", **environ)
+    assert (off.code, off.out) == (0, f"{-signal.SIGTERM}\n"), off.err
+    assert (on.code, on.out) == (0, off.out), on.err

@@ -11,9 +11,13 @@ with too few events, so a worker begins with as many as it takes.
 The tracer's own handlers raise ``SystemExit``, which a forked child may lose before it has begun, so that it never
 ends. In their place a process that is told to stop finalizes, and then stops in the way it would have: by the signal,
 so that its exit code is what it was; a loader's worker without an error, as torch does it by a handler of its own that
-loses the trace. Two windows of Python's are closed, for a pool whose worker misses the signal waits forever: what comes
-before a forked child has begun is forgotten, so it is held back while forking; and what comes just before the main
-thread begins to wait in the C library is not seen before that wait is over, so a thread of the worker's wakes it.
+loses the trace. Three windows are closed, for a pool whose worker misses the signal waits forever: what comes before a
+forked child has begun is forgotten by Python, so it is held back while forking; what comes just before the main thread
+begins to wait in the C library is not seen before that wait is over, so a thread of the worker's wakes it; and what
+comes while a child that was not forked imports its modules, once the tracer is among them, is lost wherever Python
+drops exceptions (in a callback, in ``__del__``), so the child holds it back for as long. What it reads from its parent
+tells it to: the authentication key stands before the first import and again behind that of the main module, and a
+function of a module that is not imported by then brings its own. Held back, the signal ends the child after the import.
 """
 
 from __future__ import annotations
@@ -35,7 +39,11 @@ def {worker}(call=None):
         return call
     from functools import partial
 
-    {returned}
+    class Task(partial):
+        def __reduce_ex__(self, protocol):
+            return {reduced}(self.args[0])
+
+    return {task}({worker}_run, call)
 
 
 def {worker}_run(call, /, *arguments, **keywords):
@@ -44,13 +52,17 @@ def {worker}_run(call, /, *arguments, **keywords):
         return call(*arguments, **keywords)
 '''
 
-_RETURNED = "return partial({worker}_run, call)"
-_RETURNED_IN_MAIN = """\
-class Task(partial):
-        def __reduce_ex__(self, protocol):
-            return {worker}_untraced(self.args[0])
+_HELD = '''\
+def {worker}_held(call):
+    """What ``call`` is pickled as. A new process may import this module for it: it holds the signal back meanwhile."""
+    import operator
+    from multiprocessing.context import get_spawning_popen
 
-    return (Task if __name__ == "__main__" else partial)({worker}_run, call)"""
+    masks = get_spawning_popen() and {worker}_masks()
+    if not masks:
+        return {worker}, (call,)
+    return operator.getitem, ((masks[0], {worker}_read({worker}, call), masks[1]), 1)
+'''
 
 _UNTRACED = '''\
 def {worker}_untraced(call):
@@ -151,6 +163,10 @@ def {worker}_ready():
         tracer.worker_masks = {{}}
         release = {worker}_release
         os.register_at_fork(before={worker}_hold, after_in_parent=release, after_in_child=release)
+        from multiprocessing.process import AuthenticationString
+        from multiprocessing.reduction import ForkingPickler
+
+        ForkingPickler.register(AuthenticationString, {worker}_key)
 
 
 def {worker}_hold():
@@ -169,6 +185,37 @@ def {worker}_release():
     mask = {logger}.{instance}().worker_masks.pop(threading.get_ident(), None)
     if mask is not None:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def {worker}_key(key):
+    """What the key is pickled as. A new process reads it before its imports, and again behind the main module."""
+    from multiprocessing.context import get_spawning_popen
+
+    reduced, popen, masks = key.__reduce__(), get_spawning_popen(), {worker}_masks()
+    if not masks or type(popen).__module__ not in {launchers}:
+        return reduced
+    popen.held = not getattr(popen, "held", False)
+    return (*reduced, {{"mask": masks[0] if popen.held else masks[1]}})
+
+
+def {worker}_masks():
+    """What is read as holding the signal back, and as letting it come: nothing where this process holds it back."""
+    import signal
+
+    mask = getattr(signal, "pthread_sigmask", None)
+    if mask is None or signal.SIGTERM in mask(signal.SIG_BLOCK, ()):
+        return ()
+    return [{worker}_read(mask, int(how), (int(signal.SIGTERM),)) for how in (signal.SIG_BLOCK, signal.SIG_UNBLOCK)]
+
+
+def {worker}_read(call, *arguments):
+    """What a process that reads it takes for the result of a call of its own."""
+
+    class Read:
+        def __reduce__(self):
+            return call, arguments
+
+    return Read()
 
 
 def {worker}_handles(signal, number, *others):
@@ -230,9 +277,12 @@ def {worker}_leave(number, frame):
 '''
 
 _LAST = (
-    *("run", "call", "make", "start", "end", "untraced"),
-    *("ready", "hold", "release", "handles", "watch", "wake", "stop", "leave"),
+    *("run", "call", "make", "start", "end", "held", "untraced"),
+    *("ready", "hold", "release", "key", "masks", "read", "handles", "watch", "wake", "stop", "leave"),
 )
+
+_LAUNCHERS = ("multiprocessing.popen_spawn_posix", "multiprocessing.popen_forkserver")
+"""What starts processes that read the key twice; those of other packages may read it once."""
 
 ADDED = ("worker_init_fn", "initializer")
 """Arguments that are given to a call which has none, so that its workers are traced."""
@@ -246,9 +296,11 @@ def worker_lines(
     ``is_package_main``: the module is a package's ``__main__``, which a process that is not forked does not import."""
     texts = []
     if "worker" in parts or "worker-call" in parts:
-        texts.append(_WORKER.replace("{returned}", _RETURNED_IN_MAIN if is_package_main else _RETURNED))
-        if is_package_main:
-            texts.append(_UNTRACED)
+        worker_text = _WORKER.replace(
+            "{task}", '(Task if __name__ == "__main__" else partial)' if is_package_main else "Task"
+        )
+        texts.append(worker_text.replace("{reduced}", "{worker}_untraced" if is_package_main else "{worker}_held"))
+        texts.append(_UNTRACED if is_package_main else _HELD)
     if "worker-call" in parts:
         texts.append(_CALL)
     text = "\n\n".join([*texts, _START]).format(
@@ -264,6 +316,7 @@ def worker_lines(
         initialize=vocabulary.INITIALIZE,
         arguments=vocabulary.INITIALIZE_ARGUMENTS,
         finalize=vocabulary.FINALIZE,
+        launchers=str(_LAUNCHERS).replace("'", '"'),
         get_time=vocabulary.GET_TIME,
         log=vocabulary.LOG_EVENT,
         enter=vocabulary.ENTER_EVENT,
