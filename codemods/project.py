@@ -11,11 +11,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from dfannotate.calls import LOCAL, STAR, SUPER
+from dfannotate.calls import CONTEXT, LOCAL, STAR, SUPER
 from dfannotate.codemods import Context
 from dfannotate.facts import LISTERS, ClassFacts, FunctionFacts, ModuleFacts
 from dfannotate.names import resolve
-from dfannotate.rules.loaders import MAKERS, Maker
+from dfannotate.rules.loaders import MAKERS, OF_CONTEXTS, Maker
 from dfannotate.rules.safety import (
     INIT_WRITERS,
     Surroundings,
@@ -417,6 +417,8 @@ class Project:
         if name.startswith(SUPER):
             klass = self._classes.get((summary.path, name.removeprefix(SUPER)))
             return self._maker_above(summary.path, klass, hops) if klass else None
+        if name.startswith(CONTEXT):
+            return OF_CONTEXTS[name.removeprefix(CONTEXT)]
         if name.startswith(STAR):
             rest = name.removeprefix(STAR)
             stars = (f"{self._absolute(summary, star)}.{rest}" for star in reversed(summary.facts.star_imports))

@@ -16,7 +16,7 @@ from dfannotate.codemods import Codemod, Plan, PlannedSite
 from dfannotate.edits import Rewrite
 from dfannotate.manifest import SiteKind
 from dfannotate.rules.loaders import Maker
-from dfannotate.worker_shapes import ADDED, Part, around_callee, around_value, new_value
+from dfannotate.worker_shapes import ADDED, Part, around_callee, around_callee_of_context, around_value, new_value
 
 MODULE = "<module>"
 
@@ -69,7 +69,11 @@ def _plan_call(plan: Plan, call: WorkerCall, maker: Maker) -> None:
     unpacks = any(argument.keyword.startswith("*") for argument in call.arguments)
     worker = plan.names.worker
     part: Part = "worker"
-    if call.partial or (given is None and (unpacks or call.further is None)):
+    if maker.is_asked:
+        part = "worker-context"
+        _put_around(plan, call.callee, around_callee_of_context(worker, maker.argument, maker.position))
+        place = call.callee.start
+    elif call.partial or (given is None and (unpacks or call.further is None)):
         part = "worker-call"
         _put_around(plan, call.callee, around_callee(worker, maker.argument, maker.position))
         place = call.callee.start

@@ -6,7 +6,7 @@ something of ours, and at which position that stands; None where it can only be 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dfannotate.manifest import SiteKind
 
@@ -18,6 +18,8 @@ class Maker:
     kind: SiteKind
     argument: str
     position: int | None
+    is_asked: bool = False
+    """Whether only the run can tell that it makes workers."""
 
     @property
     def is_process(self) -> bool:
@@ -82,6 +84,9 @@ MAKERS: dict[str, Maker] = {
     "concurrent.futures.process.ProcessPoolExecutor": _EXECUTOR,
 }
 """Dotted name -> what it makes."""
+
+OF_CONTEXTS: dict[str, Maker] = {"Process": replace(_PROCESS, is_asked=True), "Pool": replace(_POOL, is_asked=True)}
+"""What a context of multiprocessing has by a name."""
 
 FORKS = frozenset({"os.fork", "os.forkpty"})
 """Calls whose child nobody can initialize from outside."""

@@ -63,7 +63,7 @@ def made_in(module: Module) -> Iterator[Made]:
             continue
         meant = {makers.get(name) for name in call.callees}
         maker = meant.pop() if len(meant) == 1 else None
-        if maker is not None:
+        if maker is not None and not maker.is_asked:
             unpacks = any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords)
             yield Made(call, node, maker, _given(node, maker), not unpacks, ancestors)
 

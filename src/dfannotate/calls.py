@@ -1,7 +1,8 @@
 """Calls by which a program may come to have worker processes: what is called, resolved in its scope, and its arguments.
 
 A name means what its scope says, and is followed no further than can be told: through imports, through ``Loader =
-DataLoader``, through the context that ``get_context()`` returned. One that is bound in any other way stays unknown.
+DataLoader``, through the context that ``get_context()`` returned. One that is bound in any other way stays unknown;
+what is called on it as on such a context is named so.
 """
 
 from __future__ import annotations
@@ -38,6 +39,13 @@ LOCAL = ":"
 SUPER = "super:"
 """Begins the qualified name of the class whose ``__init__`` makes the call ``super().__init__(…)``."""
 
+CONTEXT = "?:"
+"""Begins the name of what is called on something unknown that may be a context of multiprocessing, as the run knows."""
+
+_OF_CONTEXTS = frozenset({"Process", "Pool"})
+_CONTEXT_NAMES = ("ctx", "context", "multiprocessing")
+"""How the names of contexts end."""
+
 STAR = "*:"
 """Begins a name that the module binds nowhere, so that it came by ``from module import *``."""
 
@@ -51,6 +59,7 @@ _TELLING = (
     "partial",
 )
 """How the name ends by which something is called that may make processes."""
+_PROCESSES = ("multiprocessing.", "torch.multiprocessing.")
 _MAKING = (*_TORCH, "multiprocessing.", "concurrent.futures.", "torchdata.", "torch_geometric.")
 _ASKING = frozenset({"isinstance", "issubclass", "hasattr", "cast", "wraps", "object", "spec", "create_autospec"})
 """How the name ends by which something is called that makes nothing of what it is given."""
@@ -129,12 +138,13 @@ class Calls:
         if not promising:
             return ()
         resolver = self._resolver
+        uses_processes = any(f"{target}.".startswith(_PROCESSES) for target in self._imports.values())
         found = []
         in_strings: set[ast.AST] | None = None
         for node, _, function, around in promising:
             if any(isinstance(argument, (ast.Yield, ast.YieldFrom)) for argument in _values(node)):
                 continue
-            call = _worker_call(node, function, around(), resolver, lines)
+            call = _worker_call(node, function, around(), resolver, lines, uses_processes=uses_processes)
             if call is not None:
                 # Positions within a string are not to be relied on before Python 3.12.
                 if in_strings is None:
@@ -187,19 +197,29 @@ def _values(node: ast.Call) -> Iterator[ast.expr]:
 
 
 def _worker_call(
-    node: ast.Call, function: str, around: tuple[ast.AST, ...], resolver: _Resolver, lines: Sequence[str]
+    node: ast.Call,
+    function: str,
+    around: tuple[ast.AST, ...],
+    resolver: _Resolver,
+    lines: Sequence[str],
+    *,
+    uses_processes: bool,
 ) -> WorkerCall | None:
     scopes = (resolver.tree, *around)
-    callees = resolver.meanings(node.func, scopes) or _super_call(node, scopes, resolver)
-    arguments: list[ast.expr | ast.keyword] = [*node.args, *node.keywords]
     callee: ast.expr = node.func
+    callees = (
+        resolver.meanings(callee, scopes)
+        or _super_call(node, scopes, resolver)
+        or _of_context(node, callee, uses_processes)
+    )
+    arguments: list[ast.expr | ast.keyword] = [*node.args, *node.keywords]
     partial = callees == {PARTIAL}
     if partial:
         if not node.args or isinstance(node.args[0], ast.Starred):
             return None
         callee = node.args[0]
         arguments.remove(callee)
-        callees = resolver.meanings(callee, scopes)
+        callees = resolver.meanings(callee, scopes) or _of_context(node, callee, uses_processes)
     if not callees or not any(map(_is_worth_asking, callees)):
         return None
     places = Places(lines)
@@ -217,12 +237,23 @@ def _worker_call(
 
 
 def _is_worth_asking(callee: str) -> bool:
-    if callee.startswith((SUPER, LOCAL, STAR, ".")):
+    if callee.startswith((SUPER, LOCAL, STAR, CONTEXT, ".")):
         return True
     if callee.startswith("torch."):
         return callee.startswith(_TORCH)
     head = callee.partition(".")[0]
     return head in _PACKAGES or (head not in sys.stdlib_module_names and head not in _OTHERS)
+
+
+def _of_context(node: ast.Call, callee: ast.expr, uses_processes: bool) -> set[str]:
+    """What is called on something unknown, where it looks like a context: by its name, by what the call is given, or in
+    a module that ``uses_processes``."""
+    if not isinstance(callee, ast.Attribute) or callee.attr not in _OF_CONTEXTS:
+        return set()
+    name = _last_of(callee.value).lower()
+    has_target = callee.attr == "Process" and any(keyword.arg == "target" for keyword in node.keywords)
+    is_one = has_target or uses_processes or name == "mp" or name.endswith(_CONTEXT_NAMES)
+    return {CONTEXT + callee.attr} if is_one else set()
 
 
 def _super_call(node: ast.Call, scopes: tuple[ast.AST, ...], resolver: _Resolver) -> set[str]:

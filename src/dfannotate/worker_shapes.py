@@ -29,8 +29,9 @@ from typing import Literal
 from dfannotate import vocabulary
 from dfannotate.source import lines_with_unit
 
-Part = Literal["worker", "worker-call", "worker-start"]
-"""What a module needs: the wrapper of what a worker runs, the wrapper of what makes workers, the start alone."""
+Part = Literal["worker", "worker-call", "worker-context", "worker-start"]
+"""What a module needs: the wrapper of what a worker runs, that of what makes workers, that of what may make some as a
+context of multiprocessing does, the start alone."""
 
 _WORKER = '''\
 def {worker}(call=None):
@@ -90,6 +91,20 @@ def {worker}_make(call, name, position, /, *arguments, **keywords):
     elif name in keywords or name in {added}:
         keywords[name] = {worker}(keywords.get(name))
     return call(*arguments, **keywords)
+'''
+
+_CONTEXT = '''\
+def {worker}_context(call, name, position):
+    """``call``, which with tracing on traces the workers that it makes, if a context of multiprocessing has it."""
+    if not {enabled}:
+        return call
+    from multiprocessing.context import BaseContext
+    from multiprocessing.process import BaseProcess
+
+    is_process = isinstance(call, type) and issubclass(call, BaseProcess)
+    if is_process or isinstance(getattr(call, "__self__", None), BaseContext):
+        return {worker}_call(call, name, position)
+    return call
 '''
 
 _START = '''\
@@ -277,7 +292,7 @@ def {worker}_leave(number, frame):
 '''
 
 _LAST = (
-    *("run", "call", "make", "start", "end", "held", "untraced"),
+    *("run", "call", "make", "context", "start", "end", "held", "untraced"),
     *("ready", "hold", "release", "key", "masks", "read", "handles", "watch", "wake", "stop", "leave"),
 )
 
@@ -295,14 +310,16 @@ def worker_lines(
 
     ``is_package_main``: the module is a package's ``__main__``, which a process that is not forked does not import."""
     texts = []
-    if "worker" in parts or "worker-call" in parts:
+    if not {"worker", "worker-call", "worker-context"}.isdisjoint(parts):
         worker_text = _WORKER.replace(
             "{task}", '(Task if __name__ == "__main__" else partial)' if is_package_main else "Task"
         )
         texts.append(worker_text.replace("{reduced}", "{worker}_untraced" if is_package_main else "{worker}_held"))
         texts.append(_UNTRACED if is_package_main else _HELD)
-    if "worker-call" in parts:
+    if "worker-call" in parts or "worker-context" in parts:
         texts.append(_CALL)
+    if "worker-context" in parts:
+        texts.append(_CONTEXT)
     text = "\n\n".join([*texts, _START]).format(
         worker=worker,
         logger=logger,
@@ -346,6 +363,11 @@ def around_callee(worker: str, name: str, position: int | None) -> tuple[str, st
     return f"{worker}_call(", f', "{name}"{where})'
 
 
+def around_callee_of_context(worker: str, name: str, position: int | None) -> tuple[str, str]:
+    """What is put before and after a name that is called on what may be a context."""
+    return f"{worker}_context(", f', "{name}", {position})'
+
+
 def is_function(node: ast.stmt, worker: str) -> bool:
     """Whether a statement is one of the functions of ``worker_lines``."""
     names = {worker, *(f"{worker}_{last}" for last in _LAST)}
@@ -366,7 +388,7 @@ def is_around(node: ast.expr, worker: str) -> bool:
     """Whether an expression is something of the program's with one of ours around it: its first argument."""
     return (
         isinstance(node, ast.Call)
-        and (_is_name(node.func, worker) or _is_name(node.func, f"{worker}_call"))
+        and any(_is_name(node.func, name) for name in (worker, f"{worker}_call", f"{worker}_context"))
         and bool(node.args)
         and not isinstance(node.args[0], ast.Starred)
     )

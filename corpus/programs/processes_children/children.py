@@ -124,6 +124,12 @@ def stopped():
     print("stopped", process.exitcode == -signal.SIGTERM)
 
 
+def handed(given):
+    print(join(given.Process(target=work, args=(1,), name="handed")))
+    with given.Pool(1) as pool:
+        print("handed", pool.map(work, [1, 2]))
+
+
 def in_pools():
     with context.Pool(2) as pool:
         print("pool", pool.map(work, [1, 2, 3, 1]))
@@ -142,4 +148,5 @@ def in_pools():
 if __name__ == "__main__":
     in_processes()
     stopped()
+    handed(context)
     in_pools()

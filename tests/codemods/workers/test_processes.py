@@ -105,12 +105,8 @@ NOOP = {
     "pool of threads": "from multiprocessing.pool import ThreadPool\nThreadPool(2)\n",
     "process without a target": "import multiprocessing as mp\nmp.Process(name='n')\n",
     "of another library": "import psutil\npsutil.Process(target=f)\n",
-    "a parameter of unknown kind": "def f(ctx):\n    ctx.Process(target=f)\n",
-    "set to this and that": "import multiprocessing as mp\nctx = mp\nctx = other()\nctx.Process(target=f)\n",
-    "attribute that comes from outside": (
-        "import multiprocessing as mp\nclass A:\n    def __init__(self, ctx):\n        self.ctx = ctx\n"
-        "    def go(self):\n        self.ctx.Process(target=f)\n"
-    ),
+    "pool of a parameter": "def f(connections):\n    connections.Pool(2)\n",
+    "process by number": "def f(system):\n    system.Process(12)\n",
     "nothing is started": "import multiprocessing as mp\nmp.cpu_count()\nmp.Queue()\nmp.Manager()\n",
 }
 
@@ -155,6 +151,49 @@ CONTEXTS = {
 def test_context_is_followed_to_where_it_was_made(annotated: Annotate, text: str) -> None:
     done = annotated({"main.py": "import multiprocessing as mp\n" + text})
     assert "tx.Process(target=_dft_worker(f))" in done.text
+
+
+UNKNOWN = {
+    # (source, call before, call after): only the run knows what is called, so it is asked there
+    "a parameter": (
+        "def f(start):\n    {}\n",
+        "start.Process(target=f, name='n')",
+        "_dft_worker_context(start.Process, \"target\", 1)(target=f, name='n')",
+    ),
+    "a parameter by its name": (
+        "def f(mp_context):\n    {}\n",
+        "mp_context.Process(None, f)",
+        '_dft_worker_context(mp_context.Process, "target", 1)(None, f)',
+    ),
+    "a parameter beside processes": (
+        "import multiprocessing\ndef f(start):\n    {}\n",
+        "start.Pool(2)",
+        '_dft_worker_context(start.Pool, "initializer", 1)(2)',
+    ),
+    "set to this and that": (
+        "import multiprocessing as mp\nctx = mp\nctx = other()\n{}\n",
+        "ctx.Pool(2)",
+        '_dft_worker_context(ctx.Pool, "initializer", 1)(2)',
+    ),
+    "attribute that comes from outside": (
+        "class A:\n    def __init__(self, ctx):\n        self._ctx = ctx\n    def go(self):\n        {}\n",
+        "self._ctx.Pool()",
+        '_dft_worker_context(self._ctx.Pool, "initializer", 1)()',
+    ),
+    "partial": (
+        "import functools\ndef f(ctx):\n    {}\n",
+        "functools.partial(ctx.Process, daemon=True)",
+        'functools.partial(_dft_worker_context(ctx.Process, "target", 1), daemon=True)',
+    ),
+}
+
+
+@pytest.mark.parametrize(("source", "before", "after"), UNKNOWN.values(), ids=UNKNOWN)
+def test_what_may_be_a_context_is_asked_when_it_runs(annotated: Annotate, source: str, before: str, after: str) -> None:
+    done = annotated({"main.py": source.format(before)})
+    assert f"{after}\n" in done.text
+    assert "def _dft_worker_context(" in done.text
+    assert ("process" if "Process" in before else "pool") in {kind for kind, _, _ in done.sites}
 
 
 RUNS = {
