@@ -590,7 +590,6 @@ class TraceFields:
     tracer_category: str = "dftracer"
     metadata_phases: tuple[int | str, ...] = ("M", 4)
     complete_phases: tuple[int | str, ...] = ("X", 1)
-    counter_phase: int = 2
     aggregated_phase: int = 3
     # metadata records, by their name; each has the arguments ``name`` and ``value``
     host_record: str = "HH"
