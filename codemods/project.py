@@ -51,6 +51,8 @@ class FileSummary:
     """Qualified names of the classes with a method that calls something of torch."""
     calls: tuple[tuple[str, frozenset[str]], ...]
     """Functions, by the name they are called by -> the last names of what they call."""
+    properties: tuple[str, ...]
+    """Qualified names of the functions that a ``property`` is made of."""
 
 
 def summarize(path: str, module: str, facts: ModuleFacts) -> FileSummary:
@@ -62,8 +64,13 @@ def summarize(path: str, module: str, facts: ModuleFacts) -> FileSummary:
     graphed = tuple(_called(f) for f in facts.functions if f.decorators and any(map(makes_graph, f.decorators)))
     torch = frozenset(f.owner for f in facts.functions if any("torch" in call.name.split(".") for call in f.calls))
     names = tuple(function.qualname for function in facts.functions)
+    properties = tuple(f.qualname for f in facts.functions if any(map(_makes_property, f.decorators)))
     facts = replace(facts, functions=(), statements=())
-    return FileSummary(path, module, facts, frames, names, graphed, torch, calls)
+    return FileSummary(path, module, facts, frames, names, graphed, torch, calls, properties)
+
+
+def _makes_property(decorator: str) -> bool:
+    return decorator == "property" or decorator.endswith((".getter", ".setter"))
 
 
 def _called(function: FunctionFacts) -> str:
@@ -270,11 +277,19 @@ class Project:
         return {module: frozenset(names) for module, names in found.items()}
 
     def _scripted(self) -> frozenset[str]:
-        """Where the project speaks of TorchScript: ``forward``, and the names of all that is called from it on. What is
-        compiled from its source must be found as it is, and so must what that calls."""
+        """Where the project speaks of TorchScript: ``forward`` and the properties of modules, which are compiled with it
+        whether it reads them or not, and the names of all that is called from these on. What is compiled from its
+        source must be found as it is, and so must what that calls."""
         if not any(summary.facts.mentions_script for summary in self.files.values()):
             return frozenset()
-        return self._called_from(["forward"])
+        start = ["forward"]
+        for summary in list(self.files.values()):  # a base that is followed may bring its module in
+            for qualname in summary.properties:
+                owner, _, name = qualname.rpartition(".")
+                klass = self._classes.get((summary.path, owner))
+                if klass is not None and self._is_torch_module(summary.path, klass):
+                    start.append(name)
+        return self._called_from(start)
 
     def _graphed(self) -> frozenset[str]:
         """Where the project speaks of whole graphs: the names, as they are called, of what is made one and of all that

@@ -75,6 +75,24 @@ def test_what_forward_calls_may_be_scripted_however_far() -> None:
 
 
 @pytest.mark.parametrize(
+    ("base", "compiled"),
+    [
+        pytest.param("torch.nn.Module", {"M.size", "M.forward", "measure"}, id="module"),
+        pytest.param("Base", {"M.size", "M.forward", "measure"}, id="derived"),
+        pytest.param("object", {"M.forward"}, id="other-class"),
+    ],
+)
+def test_properties_of_a_module_are_scripted_with_it(base: str, compiled: set[str]) -> None:
+    text = (
+        f"import torch.jit\nfrom m import Base\nclass M({base}):\n    def forward(self, x): return x\n"
+        "    @property\n    def size(self): return measure(1)\n    @size.setter\n    def size(self, to): pass\n"
+        "    def other(self): pass\ndef measure(x): return x\n"
+    )
+    project = project_of({"m.py": "import torch\nclass Base(torch.nn.Module): pass\n", "n.py": text})
+    assert project.context("n.py", "n", is_entry=False).around.compiled == compiled
+
+
+@pytest.mark.parametrize(
     ("text", "compares"),
     [
         pytest.param("def same(a, b): return a.f.__code__ != b.f.__code__\n", True, id="of-two"),
