@@ -277,7 +277,7 @@ class Project:
         return {module: frozenset(names) for module, names in found.items()}
 
     def _scripted(self) -> frozenset[str]:
-        """Where the project speaks of TorchScript: ``forward`` and the properties of modules, which are compiled with it
+        """Where the project speaks of TorchScript: ``forward``, the properties of modules, which are compiled with it
         whether it reads them or not, and the names of all that is called from these on. What is compiled from its
         source must be found as it is, and so must what that calls."""
         if not any(summary.facts.mentions_script for summary in self.files.values()):
