@@ -262,9 +262,20 @@ def why_none(function: FunctionFacts, module: ModuleFacts, around: Surroundings)
     outer = function.qualname.rpartition(".<locals>.")[0]
     if outer and any(why_none(f, module, around) == "compiled" for f in _about(module).by_qualname.get(outer, ())):
         return "compiled"
+    if outer and _stands_in_counted_lines(outer, module):
+        return "line-numbers"
     if clock_of(function, module):
         return "simulated-clock"
     return _by_use(function, module)
+
+
+def _stands_in_counted_lines(outer: str, module: ModuleFacts) -> bool:
+    """Whether a function, or one around it, counts the lines between places in it, to which any form adds one."""
+    while outer:
+        if any(function.counts_lines for function in _about(module).by_qualname.get(outer, ())):
+            return True
+        outer = outer.rpartition(".<locals>.")[0]
+    return False
 
 
 def _why_region(function: FunctionFacts, module: ModuleFacts, around: Surroundings) -> str | None:

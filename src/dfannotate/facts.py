@@ -44,6 +44,12 @@ FRAME_ATTRIBUTES = {
 }
 """Attributes of frames, and those by which a program puts together the traceback that somebody will read."""
 
+STACK_READERS = ("inspect.", "sys._getframe", "traceback.")
+"""How the names of those calls begin that tell where in the file the frames are."""
+
+LINE_ATTRIBUTES = frozenset({"f_lineno", "tb_lineno", "lineno", "co_firstlineno"})
+"""Attributes of frames and of what sums them up that say where in the file something stands."""
+
 HIDDEN_FRAMES = frozenset({"__tracebackhide__", "__traceback_hide__", "__unittest"})
 """Names by which a function, or a module for all of its own, asks those that show tracebacks to leave its frame out:
 with a wrapper above it there would be one to show."""
@@ -169,6 +175,8 @@ class FunctionFacts:
     same class, maybe the file that ``read`` reads."""
     is_continued: bool
     """A backslash stands before ``def``, at the end of the line above."""
+    counts_lines: bool
+    """Works out a line from another one that it was on: the lines within it must stay as far apart as they are."""
     lets_go: bool
     """Gives up one of its own parameters, so that the object can go, or to break a circle of an exception and the
     frames of its traceback."""
@@ -360,6 +368,7 @@ class _Context:
     __slots__ = (
         "backs",
         "calls",
+        "counts",
         "frames",
         "klass",
         "let_go",
@@ -410,7 +419,7 @@ class _Context:
         self.statements = 0
         self.loop = self.withs = self.yields = self.recursive = False
         self.frames = self.backs = 0
-        self.walks = False
+        self.walks = self.counts = False
 
     def depth(self) -> int:
         """How many frames above its own the scope looks at."""
@@ -608,6 +617,8 @@ class _Walk:
             context.walks = context.loop and (context.backs > 0 or (DEEP in looks and self._lists_stack(context)))
             looks += [depth for name, depth in context.levels if resolved[name] == "warnings.warn"]
             context.frames = max([context.frames, *looks])
+            is_told = any(name in FRAME_CALLS and name.startswith(STACK_READERS) for name, _ in context.calls)
+            context.counts = is_told and self._counts_lines(context)
             depth, outer = context.depth(), context.outer
             while outer and depth:
                 outer.frames = max(outer.frames, depth)
@@ -619,6 +630,12 @@ class _Walk:
         parts = {id(node.value) for node in nodes if isinstance(node, ast.Subscript)}
         calls = (node for node in nodes if isinstance(node, ast.Call) and id(node) not in parts)
         return any(FRAME_CALLS.get(self.resolved[dotted(call.func)]) == DEEP for call in calls)
+
+    def _counts_lines(self, context: _Context) -> bool:
+        """Whether a function adds something to a line that a frame was on (``stack[-1][1] + 9``, ``f.f_lineno - 1``)."""
+        nodes = ast.walk(context.node) if context.node else ()
+        sums = (node for node in nodes if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)))
+        return any(_is_line(part) for node in sums for part in (node.left, node.right))
 
     def _take(self, names: Iterable[str]) -> None:
         if self.watch_names:
@@ -875,6 +892,7 @@ class _Walk:
             is_recursive=context.recursive,
             namesakes=tuple(context.namesakes),
             is_continued=self._is_continued(node.lineno),
+            counts_lines=context.counts,
             lets_go=bool(context.let_go) and not context.let_go.isdisjoint(p.name for p in parameters),
         )
 
@@ -1161,6 +1179,13 @@ def _names_let_go(node: ast.Assign) -> Iterator[str]:
 
 def _line_of_call(call: tuple[str, int]) -> int:
     return call[1]
+
+
+def _is_line(node: ast.expr) -> bool:
+    """Whether an expression may be the line of a frame: by its name, or as the second item of its summary."""
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.slice, ast.Constant) and node.slice.value == 1
+    return isinstance(node, ast.Attribute) and node.attr in LINE_ATTRIBUTES
 
 
 def _is_code(node: ast.expr) -> bool:

@@ -746,6 +746,47 @@ REWRITES: dict[str, tuple[str, str, list[str]]] = {
         """,
         ["me", "me", "caller", "one", "grand", "two", "three"],
     ),
+    "line-worked-out-from-another": (
+        """
+        import traceback
+        def accepting(f):
+            here = traceback.extract_stack(limit=2)[-1]
+            called_at = here[1] + 4
+            def wrapper(*args):
+                try:
+                    return f(*args)
+                except TypeError as error:
+                    if error.__traceback__.tb_next is None and error.__traceback__.tb_lineno == called_at:
+                        return wrapper(*args[1:])
+                    raise
+            def other():
+                def inner(): return called_at
+                return inner()
+            return wrapper
+        print(accepting(lambda x: x + 1)("text", "position", 3))
+        """,
+        """
+        import traceback
+        <import>
+        def accepting(f):
+            with DFTracerFn("m", name="accepting"):
+                here = traceback.extract_stack(limit=2)[-1]
+                called_at = here[1] + 4
+                def wrapper(*args):
+                    try:
+                        return f(*args)
+                    except TypeError as error:
+                        if error.__traceback__.tb_next is None and error.__traceback__.tb_lineno == called_at:
+                            return wrapper(*args[1:])
+                        raise
+                def other():
+                    def inner(): return called_at
+                    return inner()
+                return wrapper
+        print(accepting(lambda x: x + 1)("text", "position", 3))
+        """,
+        ["accepting"],
+    ),
     "parameters-that-are-let-go": (
         """
         import gc, weakref
@@ -1615,6 +1656,21 @@ NEAR_MISSES = {
     "getattr-hook-of-a-module": (f"def __getattr__(n):\n    {BODY}\n", "__getattr__", "hook"),
     "finalizer": (f"class A:\n  def __del__(self):\n    {BODY}\n", "A.__del__", "hook"),
     "code-read": (f"async def f():\n    {BODY}\nf.__code__\n", "f", "introspected"),
+    "within-what-counts-its-lines": (
+        "import sys\ndef f():\n    line = sys._getframe().f_lineno + 2\n    def g(): return line\n    return g\n",
+        "f.<locals>.g",
+        "line-numbers",
+    ),
+    "line-of-a-frame-that-nothing-is-added-to": (
+        "import sys\ndef f():\n    line = sys._getframe().f_lineno\n    def g(): return line\n    return g\n",
+        "f.<locals>.g",
+        "region",
+    ),
+    "sum-of-items-that-are-no-lines": (
+        "def f(a):\n    size = a[1] + 2\n    def g(): return size\n    return g\n",
+        "f.<locals>.g",
+        "region",
+    ),
     "form-feed-inside": (f"async def f():\n    \x0c\n    {BODY}\n    x\x0c\n", "f", "immovable-body"),
     "docstring-beside-the-body": (f"async def f():\n    'Docs.'; x = 1\n    {BODY}\n", "f", "immovable-body"),
     "backslash-before-the-body": ("async def f(): \\\n    return 1\n", "f", "immovable-body"),
