@@ -632,7 +632,7 @@ class _Walk:
         return any(FRAME_CALLS.get(self.resolved[dotted(call.func)]) == DEEP for call in calls)
 
     def _counts_lines(self, context: _Context) -> bool:
-        """Whether a function adds something to a line that a frame was on (``stack[-1][1] + 9``, ``f.f_lineno - 1``)."""
+        """Whether a function adds to a line that a frame was on (``stack[-1][1] + 9``, ``f.f_lineno - 1``)."""
         nodes = ast.walk(context.node) if context.node else ()
         sums = (node for node in nodes if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)))
         return any(_is_line(part) for node in sums for part in (node.left, node.right))
