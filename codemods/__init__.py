@@ -283,7 +283,8 @@ def top_line(facts: ModuleFacts, first_use: int = 0) -> int:
     the statement that holds ``first_use`` (0: no such limit).
 
     What the module sets between its imports for their sake (``os.environ``, ``sys.path``) belongs to the run: the
-    tracer imports torch where it is installed, which must not happen before the program has prepared for it."""
+    tracer imports torch where it is installed, which must not happen before the program has prepared for it. Where the
+    first definition stands in a part of the file that marks cut out, what is cut out must hold the names that it uses."""
     anchor: Statement | None = None
     seen_import = False
     for statement in facts.statements:
@@ -296,6 +297,8 @@ def top_line(facts: ModuleFacts, first_use: int = 0) -> int:
         elif seen_import and statement.kind != "environment":
             break
     line = max(anchor.end_line if anchor else 0, facts.tracer.import_line)
+    if line < facts.section_line and (not first_use or facts.section_line < first_use):
+        return facts.section_line + 1
     if not line:
         return facts.statements[0].first_line if facts.statements else 1
     for statement in facts.statements:  # what stands behind a semicolon goes with its line
