@@ -284,7 +284,7 @@ def top_line(facts: ModuleFacts, first_use: int = 0) -> int:
 
     What the module sets between its imports for their sake (``os.environ``, ``sys.path``) belongs to the run: the
     tracer imports torch where it is installed, which must not happen before the program has prepared for it. Where the
-    first definition stands in a part of the file that marks cut out, what is cut out must hold the names that it uses."""
+    first definition stands in a part of the file that marks cut out, this part must hold the names that it uses."""
     anchor: Statement | None = None
     seen_import = False
     for statement in facts.statements:

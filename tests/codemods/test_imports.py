@@ -110,7 +110,8 @@ SECTIONS = {
     # a file of which marks cut a part out -> the same, with the names in it
     "below-the-imports": (
         "import os\n###{core\n\nasync def f():\n    return 1\n###}\n",
-        'import os\n###{core\n<import>\n\nasync def f():\n    with DFTracerFn("m", name="f"):\n        return 1\n###}\n',
+        "import os\n###{core\n<import>\n\nasync def f():\n"
+        '    with DFTracerFn("m", name="f"):\n        return 1\n###}\n',
     ),
     "with-imports-of-its-own": (
         "import os\nX = 1\n###{core\nimport re\nasync def f():\n    return 1\n###}\n",
