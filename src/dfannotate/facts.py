@@ -67,6 +67,12 @@ LOOKED_AT = frozenset({"__code__", "__defaults__", "__kwdefaults__", "__closure_
 LOOKING_CALLS = frozenset({f"inspect.{name}" for name in ("getfullargspec", "getargspec", "getclosurevars")})
 """Calls that tell a function from its wrapper."""
 
+SOURCE_CALLS = frozenset({f"inspect.{name}" for name in ("getsource", "getsourcelines", "findsource")})
+"""Calls that read the text of what they are given."""
+
+SOURCE_SENDERS = frozenset({"remote_exec"})
+"""Methods, whoever defines them, that send the text of the function that they are given to where it is executed."""
+
 CODE_COMPARERS = frozenset({"is_overridden", "is_overriden", "is_method_overridden"})
 """What trainers call the function that compares the code of a method with that of a base's."""
 
@@ -316,6 +322,11 @@ class ModuleFacts:
     """(attribute, name of a function or of something imported) where the one is set to the other."""
     mentions_graph: bool = False
     """Speaks of graphs that torch makes of whole functions, which nothing but tensors may break."""
+    source_readers: frozenset[str] = frozenset()
+    """Functions, as they are called, that read the text of what they are given, or hand it to one that does."""
+    given: frozenset[tuple[str, str]] = frozenset()
+    """(last name of the callee, last name of the function or class) where one that the file knows by name is given to
+    a call."""
     section_line: int = 0
     """The line of a comment that opens a part of the file (``###{core``), which one further down closes, if the first
     definition stands in that part: programs that hand on parts of their own text cut them out by such marks."""
@@ -487,6 +498,7 @@ class _Walk:
         self._scan(body, module)
         self._resolve_calls()
         statements = self._statements(body, top=True)
+        known = {node.name for node, _ in self.functions} | {node.name for node, _ in self.classes}
         callable_names = {*self.imports, *(node.name for node, _ in self.functions)}
         return ModuleFacts(
             path=self.source.path,
@@ -519,6 +531,8 @@ class _Walk:
             renamed=frozenset(pair for pair in self.renamed if pair[1] in callable_names),
             mentions_graph=_mentions_graph(self.source.text),
             compares_code=self._compares_code(),
+            source_readers=self._source_readers(),
+            given=frozenset(self._given(known | self.imports.keys())),
             section_line=_find_section(body, self.lines) if "#{" in self.source.text else 0,
             outlives=not OUTLIVING.isdisjoint(target.partition(".")[0] for target in self.imported),
             mpi=tuple(self._mpi(body, "", direct=True)) if "mpi4py" in self.source.text else (),
@@ -795,6 +809,28 @@ class _Walk:
         subscripts = (node for node in listed if isinstance(node, ast.Subscript))
         own = (s.value for s in subscripts if isinstance(s.slice, ast.Name) and s.slice.id == "__name__")
         return any(self.resolved[dotted(modules)] == "sys.modules" for modules in own)
+
+    def _source_readers(self) -> frozenset[str]:
+        if "getsource" not in self.source.text and "findsource" not in self.source.text:
+            return frozenset()
+        found: set[str] = set()
+        while True:
+            fresh = {
+                context.owner.rpartition(".")[2] if context.name == "__init__" else context.name
+                for raw, node, context in self.handed
+                if raw.rpartition(".")[2] in found or self.resolved[raw] in SOURCE_CALLS
+                if any(isinstance(part, ast.Name) and part.id in context.parameters for part in node.args)
+            } - found
+            if not fresh:
+                return frozenset(found)
+            found |= fresh
+
+    def _given(self, known: set[str]) -> Iterator[tuple[str, str]]:
+        for raw, node, _ in self.handed:
+            for argument in node.args:
+                last = argument.id if isinstance(argument, ast.Name) else getattr(argument, "attr", "")
+                if last in known:
+                    yield raw.rpartition(".")[2], last
 
     def _looks_into(self) -> bool:
         """Whether something is looked into that no name tells, now that all names are known."""

@@ -7,6 +7,7 @@ real one does; it prints whatever could give the annotation away.
 from __future__ import annotations
 
 import inspect
+import linecache
 import re
 from collections.abc import Callable, Mapping
 from textwrap import dedent
@@ -1310,6 +1311,56 @@ def test_method_that_is_told_from_its_base_by_its_code(fake_tracer: Any) -> None
     decorated = program.replace("    def load", "    @_dft.log\n    def load")
     head = "from dftracer.python import dft_fn\n_dft = dft_fn('m')\n"
     assert fake_tracer.run(head + decorated)[0] != before  # what a decorator would do
+
+
+SENT = """
+import inspect, textwrap
+def text_of(function):
+    return textwrap.dedent(inspect.getsource(function))
+class Gateway:
+    def execute(self, function):
+        scope = {"__builtins__": {"print": print}}
+        exec(text_of(function), scope)
+        scope[function.__name__](2)
+def task(n):
+    def inner():
+        return n + 1
+    print("task", inner())
+def other(n):
+    print("other", n)
+Gateway().execute(task)
+other(1)
+"""
+
+
+def test_function_whose_text_is_executed_somewhere_else(fake_tracer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(text: str) -> Any:
+        monkeypatch.setitem(linecache.cache, "program.py", (len(text), None, text.splitlines(True), "program.py"))
+        return fake_tracer.run(text)
+
+    text = annotated({"m.py": SENT}, every=True)["m.py"].edited.text
+    before, _, _ = run(SENT)
+    after, events, _ = run(text)
+    assert (before.error, after) == ("", before)
+    assert [name for _, name in events] == ["text_of", "Gateway.execute", "other"]
+    head = "from dftracer.python import dft_fn\n_dft = dft_fn('m')\n"
+    assert run(head + SENT.replace("def task", "@_dft.log\ndef task"))[0] != before  # what a decorator would do
+
+
+def test_text_of_functions_is_read_by_other_modules_too() -> None:
+    files = {
+        "send.py": "import inspect\ndef send(f): return inspect.getsource(f)\ndef name(f): return f.__name__\n",
+        "m.py": "from send import send, name\nfrom t import f\nsend(f)\n@send\ndef g(): return 1\n",
+        "t.py": "def f(): return 1\ndef g(): return 1\nclass A:\n    def h(self): return f()\n",
+        "n.py": "from t import g, A\nimport send\nsend.name(g)\nsend.send(A)\n",
+        "o.py": "def k(): return 1\ndef l(gateway): gateway.remote_exec(k)\n",
+    }
+    done = annotated(files, every=True)
+    reasons = {path: {skip.function: skip.reason for skip in one.entry.skipped} for path, one in done.items()}
+    read = dict.fromkeys(("f", "A.h"), "introspected")
+    assert reasons == {
+        "send.py": {}, "m.py": {"g": "introspected"}, "t.py": read, "n.py": {}, "o.py": {"k": "introspected"}
+    }  # fmt: skip
 
 
 def test_constructors_whose_arguments_are_read_off_their_frames(fake_tracer: Any) -> None:
