@@ -271,6 +271,10 @@ def _planning(
         if rel not in paths:
             continue
         reason = None if str(paths[rel]) in named else why_file_left_out(rel, summary.facts)
+        by_tracer = places.is_imported_by_tracer(summary)
+        place = places.of(summary) if (config.shim or by_tracer) and not reason else None
+        if by_tracer and place is None:
+            reason = reason or "imported by the tracer"
         if reason:
             left_out[rel] = reason
             continue
@@ -294,7 +298,6 @@ def _planning(
             only_events=only_events,
             choices={} if only_events else choices,
         )
-        place = places.of(summary) if config.shim else None
         would = options.check or options.diff
         planning[rel] = (replace(context, generation=generation, shim=place), options.diff, not would)
     return planning, places.reasons

@@ -92,6 +92,12 @@ class Places:
         self.reasons[summary.path] = f"where it is run by its path, which would not find {shim.module}"
         return replace(shim, in_package_only=True)
 
+    def is_imported_by_tracer(self, summary: FileSummary) -> bool:
+        """Whether a file is of a package that the tracer imports itself, so that it cannot import the tracer."""
+        path = self._paths[summary.path]
+        package = self._package(path)
+        return (path.stem if package is None else package.name) in vocabulary.IMPORTED_BY_TRACER
+
     def _beside(self, path: Path, summary: FileSummary) -> Shim | None:
         """A shim in the folder of a file that is in no package: for scripts, and what stands beside them."""
         folder = path.parent
@@ -171,11 +177,12 @@ class Places:
 
 def due(root: Path, entries: Iterable[FileEntry], old: Manifest, generation: vocabulary.Generation) -> list[Due]:
     """The shims that the files of ``entries`` import from, and what is to be done for each."""
-    text = shim_text(generation)
-    data = text.encode()
     known = old.by_path()
     found = []
     for path in sorted({entry.shim for entry in entries if entry.shim and entry.sites}):
+        late = Path(path).parent.name in vocabulary.IMPORTED_BY_TRACER
+        text = shim_text(generation, late=late)
+        data = text.encode()
         entry = FileEntry(path, "", False, "", digest(data), generated=True)
         now = _content(root / path)
         if now == data:

@@ -3,6 +3,10 @@
 With tracing off, the names that it offers cost next to nothing: a decorator gives the function itself back, a region is
 one object that all share, everything else does nothing. It must run wherever the annotated program does, so it is
 written for old Pythons too; linters are told to leave it alone.
+
+The one of a package that the tracer itself imports never imports the tracer, which would be a circle. It takes the
+tracer once somebody else has imported it whole, as the program does that starts the tracing: nothing is lost, as
+nothing is recorded before that.
 """
 
 from __future__ import annotations
@@ -31,48 +35,134 @@ _KINDS = {
 """What a method gives with tracing off -> its parameters, and how that is written; any other is a value."""
 
 
-def shim_text(generation: Generation) -> str:
-    """The module's text, for a tracer of ``generation``. It exports the names of the newest, whatever it loads."""
-    return "".join(f"{line}\n" for line in _lines(generation))
+def shim_text(generation: Generation, *, late: bool = False) -> str:
+    """The module's text, for a tracer of ``generation``. It exports the names of the newest, whatever it loads.
+
+    ``late``: for a package that the tracer imports itself."""
+    lines = _late_lines(generation) if late else _lines(generation)
+    return "".join(f"{line}\n" for line in (*_head(generation), *lines))
 
 
 def every_text() -> frozenset[str]:
     """The texts for all generations: a file that holds one of them was written here."""
-    return frozenset(shim_text(generation) for generation in GENERATIONS)
+    return frozenset(shim_text(generation, late=late) for generation in GENERATIONS for late in (False, True))
 
 
-def _lines(generation: Generation) -> Iterator[str]:
+def _head(generation: Generation) -> Iterator[str]:
     yield MARK
     yield "# ruff: noqa"
     yield "# mypy: ignore-errors"
     yield f'"""The tracer where {generation.enabled}={ENABLE_VALUE}, and elsewhere what does nothing in its place."""'
     yield ""
+
+
+def _lines(generation: Generation) -> Iterator[str]:
     yield "import os"
     yield ""
-    yield f'{ENABLED} = os.environ.get("{generation.enabled}") == "{ENABLE_VALUE}"'
+    yield _enabled(generation)
     yield ""
     yield f"if {ENABLED}:"
     for exported, name in ((generation.logger, LOGGER), (generation.function, FUNCTION)):
         yield f"    from {generation.module} import {exported}" + ("" if exported == name else f" as {name}")
     yield "else:"
-    yield "    import itertools"
+    for line in ("import itertools", "", *_off_lines()):
+        yield line and f"    {line}"
+
+
+def _late_lines(generation: Generation) -> Iterator[str]:
+    yield "import functools"
+    yield "import importlib"
+    yield "import itertools"
+    yield "import os"
+    yield "import sys"
     yield ""
-    yield "    def _same(function):"
-    yield "        return function"
+    yield _enabled(generation)
     yield ""
-    yield "    class _Off:"
-    yield "        __slots__ = ()"
-    yield "        logger = None"
+    yield from _off_lines()
+    yield ""
+    yield f"if {ENABLED}:"
+    yield "    # The tracer imports this package: it is taken where it has been imported whole, and not imported here."
+    decorators = [name for name, result in OFF_METHODS.items() if result == "decorates"]
+    text = _LATE.format(
+        module=generation.module,
+        logger=LOGGER,
+        function=FUNCTION,
+        real_logger=generation.logger,
+        real_function=generation.function,
+        late_methods="".join(_LATE_METHOD.format(name=name) for name in decorators),
+    )
+    for line in text.splitlines():
+        yield line and f"    {line}"
+
+
+_LATE = """\
+def _tracer():
+    module = sys.modules.get("{module}")
+    loading = getattr(getattr(module, "__spec__", None), "_initializing", False)
+    return None if loading else module
+
+class _Late(_Off):
+    __slots__ = ("arguments",)
+
+    def __init__(self, *positional, **named):
+        self.arguments = positional, named
+{late_methods}
+def _decorated(method, late, function, named):
+    if not callable(function):
+        return lambda function: _decorated(method, late, function, named)
+    traced = None
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        nonlocal traced
+        if traced is None:
+            tracer = _tracer()
+            if tracer is None:
+                return function(*args, **kwargs)
+            made = tracer.{real_function}(*late.arguments[0], **late.arguments[1])
+            traced = getattr(made, method)(function, **named)
+        return traced(*args, **kwargs)
+
+    return call
+
+class _Logger:
+    def __getattr__(self, name):
+        return getattr(importlib.import_module("{module}").{real_logger}, name)
+
+{logger} = _Logger()
+
+def {function}(*positional, **named):
+    tracer = _tracer()
+    return (_Late if tracer is None else tracer.{real_function})(*positional, **named)
+"""
+
+_LATE_METHOD = """
+    def {name}(self, function=None, **named):
+        return _decorated("{name}", self, function, named)
+"""
+
+
+def _enabled(generation: Generation) -> str:
+    return f'{ENABLED} = os.environ.get("{generation.enabled}") == "{ENABLE_VALUE}"'
+
+
+def _off_lines() -> Iterator[str]:
+    yield "def _same(function):"
+    yield "    return function"
+    yield ""
+    yield "class _Off:"
+    yield "    __slots__ = ()"
+    yield "    logger = None"
     for name, result in OFF_METHODS.items():
         parameters, written = _KINDS.get(result, ("self, *_, **__", result))
         yield ""
-        yield f"        def {name}({parameters}):"
-        yield f"            return {written}"
+        yield f"    def {name}({parameters}):"
+        yield f"        return {written}"
     yield ""
-    yield f"    {LOGGER} = _off = _Off()"
-    yield "    # Built-in functions need no frame: one gives the object, the other takes anything and gives ''."
-    yield "    _Off.__enter__ = itertools.repeat(_off).__next__"
-    yield '    _Off.__exit__ = "".format'
+    yield f"{LOGGER} = _off = _Off()"
+    yield "# Built-in functions need no frame: one gives the object, the other takes anything and gives ''."
+    yield "_Off.__enter__ = itertools.repeat(_off).__next__"
+    yield '_Off.__exit__ = "".format'
     yield ""
-    yield f"    def {FUNCTION}({FUNCTION_PARAMETERS}):"
-    yield "        return _off"
+    yield f"def {FUNCTION}({FUNCTION_PARAMETERS}):"
+    yield "    return _off"

@@ -242,16 +242,19 @@ def start(method):
 OTHERS = """\
 import multiprocessing, time
 
-def wait(ready):
+def wait(ready, shared):
+    shared["here"] = 1
     ready.set()
     time.sleep(60)
 
 def start(method):
     context = multiprocessing.get_context(method)
     ready = context.Event()
-    process = context.Process(target=wait, args=(ready,))
+    manager = context.Manager()
+    shared = manager.dict()
+    process = context.Process(target=wait, args=(ready, shared))
     process.start()
-    ready.wait()
+    ready.wait(60)
     process.terminate()
     process.join(30)
     print(process.exitcode)

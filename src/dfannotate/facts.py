@@ -173,7 +173,6 @@ class FunctionFacts:
     statements: int
     has_loop: bool
     has_with: bool
-    has_docstring: bool
     frame_depth: int
     """How many frames above its own the function looks at; 0 where it looks at none."""
     is_recursive: bool
@@ -928,7 +927,6 @@ class _Walk:
             statements=context.statements - (len(node.body) - len(body)),
             has_loop=context.loop,
             has_with=context.withs,
-            has_docstring=body is not node.body,
             frame_depth=max(context.depth(), int(self.hides_frames)),
             is_recursive=context.recursive,
             namesakes=tuple(context.namesakes),

@@ -493,6 +493,26 @@ SHIM = "_dftracer"
 """Its name; where that is taken, ``SHIM_2`` and so on."""
 
 
+IMPORTED_BY_TRACER = frozenset(
+    {
+        "dill",
+        "filelock",
+        "functorch",
+        "mpmath",
+        "networkx",
+        "numpy",
+        "opt_einsum",
+        "sympy",
+        "torch",
+        "torchgen",
+        "tqdm",
+        "typing_extensions",
+    }
+)
+"""What the tracer's own import imports (seen with ``-X importtime``, dftracer 2.2.0 and torch 2.13), mostly through
+torch, where that is installed. None of them can import the tracer: it would be found half imported, or find them so."""
+
+
 def is_shim(module: str) -> bool:
     """Whether a module (dotted) is called as a shim is. A shim exports the names of the newest generation."""
     return SHIM in module and re.fullmatch(rf"(?:.*\.)?{SHIM}(?:_\d+)?", module) is not None
@@ -570,7 +590,6 @@ class TraceFields:
     tracer_category: str = "dftracer"
     metadata_phases: tuple[int | str, ...] = ("M", 4)
     complete_phases: tuple[int | str, ...] = ("X", 1)
-    counter_phase: int = 2
     aggregated_phase: int = 3
     # metadata records, by their name; each has the arguments ``name`` and ``value``
     host_record: str = "HH"

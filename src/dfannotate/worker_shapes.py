@@ -209,8 +209,9 @@ def {worker}_key(key):
     reduced, popen, masks = key.__reduce__(), get_spawning_popen(), {worker}_masks()
     if not masks or type(popen).__module__ not in {launchers}:
         return reduced
-    popen.held = not getattr(popen, "held", False)
-    return (*reduced, {{"mask": masks[0] if popen.held else masks[1]}})
+    popen.keys = getattr(popen, "keys", 0) + 1
+    # Behind these two come those of managers that the process is given.
+    return (*reduced, {{"mask": masks[popen.keys - 1]}}) if popen.keys <= 2 else reduced
 
 
 def {worker}_masks():

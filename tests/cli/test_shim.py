@@ -363,6 +363,110 @@ def test_a_folder_that_cannot_be_written_fails_the_files_that_would_import_from_
     assert files_of(package) == before
 
 
+# --- packages that the tracer imports itself ------------------------------------------------------------------------
+
+IMPORTED = {
+    "networkx/__init__.py": "from networkx.names import name\n\nname('first')\n\nfrom networkx.graphs import Graph\n",
+    "networkx/names.py": "def name(word):\n    return [letter for letter in word]\n",
+    "networkx/graphs.py": (
+        "from networkx.names import name\n\n\nclass Graph:\n    @property\n    def size(self):\n"
+        "        return len(self.nodes())\n\n    def nodes(self):\n        return name('ab')\n"
+    ),
+    "typing_extensions.py": "def override(function):\n    return [function][0]\n",
+}
+"""A package of that name, and a module."""
+
+CIRCLE = """\
+import functools
+import networkx
+import typing_extensions
+
+Graph = networkx.Graph  # as a module in the tracer's imports does
+seen = []
+
+
+class dft_fn:
+    def __init__(self, cat, name=None):
+        self.name = name
+
+    def __enter__(self):
+        seen.append(self.name)
+        return self
+
+    def __exit__(self, *_):
+        return None
+
+    def log(self, function):
+        @functools.wraps(function)
+        def call(*args, **kwargs):
+            seen.append(function.__qualname__)
+            return function(*args, **kwargs)
+
+        return call
+
+    log_static = log_init = log
+
+
+class dftracer:
+    pass
+
+
+DFTRACER_ENABLE = True
+"""
+"""A tracer whose import imports that package."""
+
+USE = "print(networkx.Graph().size, networkx.Graph.nodes.__module__, typing_extensions.override(3))\n"
+
+
+@pytest.mark.parametrize("enable", ["0", "1"], ids=["off", "on"])
+@pytest.mark.parametrize(
+    "order",
+    [
+        "import networkx, dftracer.python",
+        "import dftracer.python, networkx",
+        "import typing_extensions, networkx, dftracer.python",
+    ],
+)
+def test_a_package_that_the_tracer_imports_does_not_import_it_in_a_circle(
+    order: str, enable: str, tmp_path_factory: pytest.TempPathFactory, write_tree: WriteTree, run_cli: RunCli
+) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    root = write_tree(IMPORTED)
+    before = files_of(root)
+    assert run_cli("apply", root, "--functions", "all").code == 0
+    annotated = files_of(root)
+    assert set(annotated) - set(before) == {"networkx/_dftracer.py"}
+    assert annotated["typing_extensions.py"] == before["typing_extensions.py"]
+    assert imports(root) == {"networkx/names.py": "networkx._dftracer", "networkx/graphs.py": "networkx._dftracer"}
+    tracer = elsewhere / "dftracer" / "python"
+    tracer.mkdir(parents=True)
+    (tracer.parent / "__init__.py").touch()
+    (tracer / "__init__.py").write_text(CIRCLE)
+    program = f"{order}\nimport typing_extensions\n{USE}print(dftracer.python.seen)"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=elsewhere,
+        env={
+            **without_tracer_variables(os.environ),
+            "PYTHONPATH": os.pathsep.join([str(root), str(elsewhere)]),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "DFTRACER_ENABLE": enable,
+        },
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    events = ["size", "Graph.nodes", "name"] if enable == "1" else []
+    assert done.stdout.splitlines() == ["2 networkx.graphs 3", str(events)]
+    assert run_cli("apply", root, "--functions", "all").code == 0
+    assert files_of(root) == annotated
+    assert run_cli("lint", root).code == 0
+    assert run_cli("revert", root).code == 0
+    assert files_of(root) == before
+
+
 # --- for real -------------------------------------------------------------------------------------------------------
 
 REAL = ("package_relative_imports", "hazards", "console_script", "main_guard")

@@ -52,9 +52,10 @@ def off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return load(CURRENT, tmp_path, monkeypatch, enable=None)
 
 
+@pytest.mark.parametrize("late", [False, True], ids=["plain", "late"])
 @pytest.mark.parametrize("generation", GENERATIONS, ids=IDS)
-def test_text(generation: Generation) -> None:
-    text = shim_text(generation)
+def test_text(generation: Generation, late: bool) -> None:
+    text = shim_text(generation, late=late)
     assert text.startswith(MARK + "\n")
     assert text in every_text()
     # The programs traced with the first generations run on Pythons of their time.
