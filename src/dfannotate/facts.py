@@ -73,6 +73,11 @@ INSPECTING_PACKAGES = frozenset(
 OUTLIVING = frozenset({"threading", "_thread", "concurrent", "atexit"})
 """Packages by which work goes on after the last statement of a program: threads, pools, exit handlers."""
 
+INTERRUPTED = frozenset(
+    {"click", "typer", "trio", "anyio", "lightning", "pytorch_lightning", "prompt_toolkit", "IPython"}
+)
+"""Packages that catch ``KeyboardInterrupt`` for the program."""
+
 _ENVIRONMENT = frozenset(
     {"os.environ", "os.putenv", "os.environb", "sys.path", "warnings", "matplotlib.use", "os.chdir"}
     | {"mpi4py.rc", "gevent.monkey", "eventlet.monkey_patch"}
@@ -287,6 +292,7 @@ class ModuleFacts:
     """The head of the file says that a tool wrote it."""
     mpi: tuple[MpiStatement, ...]
     outlives: bool
+    is_interrupted: bool
     """Imports something by which work goes on after the program's last statement."""
     mentions_script: bool
     """Speaks of TorchScript, in code or in a comment: its modules may be compiled from their source."""
@@ -506,6 +512,8 @@ class _Walk:
             mentions_graph=_mentions_graph(self.source.text),
             compares_code=self._compares_code(),
             outlives=not OUTLIVING.isdisjoint(target.partition(".")[0] for target in self.imported),
+            is_interrupted="KeyboardInterrupt" in self.source.text
+            or not INTERRUPTED.isdisjoint(target.partition(".")[0] for target in self.imported),
             mpi=tuple(self._mpi(body, "", direct=True)) if "mpi4py" in self.source.text else (),
         )
 
