@@ -23,7 +23,15 @@ from dfannotate.rules.loaders import Maker
 from dfannotate.rules.roles import Categories
 from dfannotate.rules.safety import Surroundings, Treatment, treat
 from dfannotate.rules.selection import is_short, why_left_out
-from dfannotate.shapes import Names, atexit_line, choose_names, event_class_lines, import_lines, instance_line
+from dfannotate.shapes import (
+    Names,
+    atexit_line,
+    choose_names,
+    event_class_lines,
+    import_lines,
+    instance_line,
+    interrupt_lines,
+)
 from dfannotate.worker_shapes import Part, worker_lines
 
 EVENT = "event"
@@ -77,6 +85,8 @@ class Context:
     """What the file calls to make worker processes, by the name in ``ModuleFacts.worker_calls``."""
     process_classes: frozenset[str] = frozenset()
     """Classes of the file whose ``run`` is what a worker process runs."""
+    is_interrupted: bool = False
+    """The project, or a library that it uses, answers Ctrl-C by catching ``KeyboardInterrupt``."""
     generation: vocabulary.Generation = vocabulary.CURRENT
     """The tracer that is written for."""
     shim: Shim | None = None
@@ -235,6 +245,8 @@ class Plan:
             given = (self.names.worker, self.names.logger, self.names.enabled, self.facts.indent_unit, workers)
             is_main = PurePosixPath(self.facts.path).name == "__main__.py"
             lines += ["", "", *worker_lines(*given, is_package_main=is_main)]
+        if "interrupt" in self.needed:
+            lines += ["", "", *interrupt_lines(self.names, self.facts.indent_unit)]
         if "event" in self.needed:
             lines += ["", "", *event_class_lines(self.names, self.facts.indent_unit, self.context.generation)]
         if lines:

@@ -105,6 +105,7 @@ class Project:
         self.graphed = self._graphed()
         self.graph_classes = self._graph_classes()
         self.outlives = any(s.facts.outlives for s in self.files.values())
+        self.is_interrupted = any(s.facts.is_interrupted for s in self.files.values())
         self.wrapped_names = frozenset().union(*(s.facts.looked_at | s.facts.copied for s in self.files.values()))
         own_readers = frozenset().union(*(s.facts.source_readers for s in self.files.values()))
         self.source_readers = SOURCE_SENDERS | own_readers
@@ -161,6 +162,7 @@ class Project:
             self._is_listed(summary),
             self.outlives,
             every_function,
+            is_interrupted=self.is_interrupted,
             makers=self.makers(path),
             process_classes=self._process_classes(summary),
             in_large_package=summary.module.partition(".")[0] in self._large,

@@ -85,6 +85,11 @@ INSPECTING_PACKAGES = frozenset(
 OUTLIVING = frozenset({"threading", "_thread", "concurrent", "atexit"})
 """Packages by which work goes on after the last statement of a program: threads, pools, exit handlers."""
 
+INTERRUPTED = frozenset(
+    {"click", "typer", "trio", "anyio", "lightning", "pytorch_lightning", "prompt_toolkit", "IPython"}
+)
+"""Packages that catch ``KeyboardInterrupt`` for the program."""
+
 _ENVIRONMENT = frozenset(
     {"os.environ", "os.putenv", "os.environb", "sys.path", "warnings", "matplotlib.use", "os.chdir"}
     | {"mpi4py.rc", "gevent.monkey", "eventlet.monkey_patch"}
@@ -302,6 +307,7 @@ class ModuleFacts:
     """The head of the file says that a tool wrote it."""
     mpi: tuple[MpiStatement, ...]
     outlives: bool
+    is_interrupted: bool
     """Imports something by which work goes on after the program's last statement."""
     mentions_script: bool
     """Speaks of TorchScript, in code or in a comment: its modules may be compiled from their source."""
@@ -534,6 +540,8 @@ class _Walk:
             given=frozenset(self._given(known | self.imports.keys())),
             section_line=_find_section(body, self.lines) if "#{" in self.source.text else 0,
             outlives=not OUTLIVING.isdisjoint(target.partition(".")[0] for target in self.imported),
+            is_interrupted="KeyboardInterrupt" in self.source.text
+            or not INTERRUPTED.isdisjoint(target.partition(".")[0] for target in self.imported),
             mpi=tuple(self._mpi(body, "", direct=True)) if "mpi4py" in self.source.text else (),
         )
 
