@@ -23,7 +23,15 @@ from dfannotate.rules.loaders import Maker
 from dfannotate.rules.roles import Categories
 from dfannotate.rules.safety import Surroundings, Treatment, treat
 from dfannotate.rules.selection import is_short, why_left_out
-from dfannotate.shapes import Names, atexit_line, choose_names, event_class_lines, import_lines, instance_line
+from dfannotate.shapes import (
+    Names,
+    atexit_line,
+    choose_names,
+    event_class_lines,
+    import_lines,
+    instance_line,
+    interrupt_lines,
+)
 from dfannotate.worker_shapes import Part, worker_lines
 
 EVENT = "event"
@@ -77,6 +85,8 @@ class Context:
     """What the file calls to make worker processes, by the name in ``ModuleFacts.worker_calls``."""
     process_classes: frozenset[str] = frozenset()
     """Classes of the file whose ``run`` is what a worker process runs."""
+    is_interrupted: bool = False
+    """The project, or a library that it uses, answers Ctrl-C by catching ``KeyboardInterrupt``."""
     generation: vocabulary.Generation = vocabulary.CURRENT
     """The tracer that is written for."""
     shim: Shim | None = None
@@ -235,6 +245,8 @@ class Plan:
             given = (self.names.worker, self.names.logger, self.names.enabled, self.facts.indent_unit, workers)
             is_main = PurePosixPath(self.facts.path).name == "__main__.py"
             lines += ["", "", *worker_lines(*given, is_package_main=is_main)]
+        if "interrupt" in self.needed:
+            lines += ["", "", *interrupt_lines(self.names, self.facts.indent_unit)]
         if "event" in self.needed:
             lines += ["", "", *event_class_lines(self.names, self.facts.indent_unit, self.context.generation)]
         if lines:
@@ -283,7 +295,8 @@ def top_line(facts: ModuleFacts, first_use: int = 0) -> int:
     the statement that holds ``first_use`` (0: no such limit).
 
     What the module sets between its imports for their sake (``os.environ``, ``sys.path``) belongs to the run: the
-    tracer imports torch where it is installed, which must not happen before the program has prepared for it."""
+    tracer imports torch where it is installed, which must not happen before the program has prepared for it. Where the
+    first definition stands in a part of the file that marks cut out, this part must hold the names that it uses."""
     anchor: Statement | None = None
     seen_import = False
     for statement in facts.statements:
@@ -296,6 +309,8 @@ def top_line(facts: ModuleFacts, first_use: int = 0) -> int:
         elif seen_import and statement.kind != "environment":
             break
     line = max(anchor.end_line if anchor else 0, facts.tracer.import_line)
+    if line < facts.section_line and (not first_use or facts.section_line < first_use):
+        return facts.section_line + 1
     if not line:
         return facts.statements[0].first_line if facts.statements else 1
     for statement in facts.statements:  # what stands behind a semicolon goes with its line

@@ -69,16 +69,17 @@ def _in_guard(plan: Plan, guard: Guard) -> None:
     if before == len(guard.body):
         before = 0
     names, unit = plan.names, plan.facts.indent_unit
+    start = start_lines(names, unit, interrupt=plan.context.is_interrupted)
 
     def change(node: cst.CSTNode) -> cst.CSTNode:
-        return _wrap_guard(node, before, start_lines(names, unit), finish_lines(names, unit), unit)
+        return _wrap_guard(node, before, start, finish_lines(names, unit), unit)
 
     plan.edits.append(Reshape(guard.line, guard.line, guard.end_line, change))
     _note_start(plan, MODULE, guard.line)
 
 
 def _at_guard_start(plan: Plan, guard: Guard) -> None:
-    lines = start_once_lines(plan.names, plan.facts.indent_unit)
+    lines = _start_once(plan)
 
     def change(node: cst.CSTNode) -> cst.CSTNode:
         return _put_first(node, lines, plan.facts.indent_unit)
@@ -91,7 +92,7 @@ def _in_function(plan: Plan, function: FunctionFacts) -> None:
     if function.is_async or function.is_generator:
         plan.notes.append(f"{plan.facts.path}:{function.line}: {function.name}() cannot hold the start of tracing")
         return
-    lines = start_once_lines(plan.names, plan.facts.indent_unit)
+    lines = _start_once(plan)
     worlds = [m for m in plan.facts.mpi if m.what == "world" and m.direct and m.alone and m.function == function.name]
     if worlds:
         _splice(plan, worlds[-1].end_line + 1, worlds[-1].indent, lines)
@@ -109,7 +110,7 @@ def _in_function(plan: Plan, function: FunctionFacts) -> None:
 def _in_module(plan: Plan) -> None:
     worlds = [m.end_line + 1 for m in plan.facts.mpi if m.what == "world" and not m.function and m.direct]
     line = max([top_line(plan.facts), *worlds])
-    _splice(plan, line, "", start_once_lines(plan.names, plan.facts.indent_unit))
+    _splice(plan, line, "", _start_once(plan))
     _note_start(plan, MODULE, line, "atexit")
 
 
@@ -121,7 +122,7 @@ def _after_mpi_init(plan: Plan, starts: list[MpiStatement]) -> None:
                 "put it on a line of its own, so that tracing can start after it"
             )
             continue
-        lines = start_once_lines(plan.names, plan.facts.indent_unit)
+        lines = _start_once(plan)
         _splice(plan, statement.end_line + 1, statement.indent, lines)
         _note_start(plan, statement.function or MODULE, statement.first_line, "atexit")
 
@@ -139,12 +140,16 @@ def _before_mpi_finalize(plan: Plan, statement: MpiStatement) -> None:
         plan.reserved.setdefault(statement.function, "around-finalize")
 
 
+def _start_once(plan: Plan) -> tuple[str, ...]:
+    return start_once_lines(plan.names, plan.facts.indent_unit, interrupt=plan.context.is_interrupted)
+
+
 def _splice(plan: Plan, line: int, indent: str, lines: tuple[str, ...]) -> None:
     plan.edits.append(Splice(line, line, tuple(indent + text for text in lines), START_RANK))
 
 
 def _note_start(plan: Plan, function: str, line: int, *more: str) -> None:
-    plan.use(line, "logger", "enabled", *more)
+    plan.use(line, "logger", "enabled", *more, *(["interrupt"] if plan.context.is_interrupted else []))
     mark = f"{plan.names.log} = {plan.names.logger}.{vocabulary.INITIALIZE}("
     plan.sites.append(PlannedSite("lifecycle", function, "", "", 0, mark, (line, 0)))
     plan.is_entry = True

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from dfannotate.calls import CONTEXT, LOCAL, STAR, SUPER
 from dfannotate.codemods import Context
-from dfannotate.facts import LISTERS, ClassFacts, FunctionFacts, ModuleFacts
+from dfannotate.facts import LISTERS, SOURCE_SENDERS, ClassFacts, FunctionFacts, ModuleFacts
 from dfannotate.names import resolve
 from dfannotate.rules.loaders import MAKERS, OF_CONTEXTS, Maker
 from dfannotate.rules.safety import (
@@ -112,7 +112,12 @@ class Project:
         self.graphed = self._graphed()
         self.graph_classes = self._graph_classes()
         self.outlives = any(s.facts.outlives for s in self.files.values())
+        self.is_interrupted = any(s.facts.is_interrupted for s in self.files.values())
         self.wrapped_names = frozenset().union(*(s.facts.looked_at | s.facts.copied for s in self.files.values()))
+        own_readers = frozenset().union(*(s.facts.source_readers for s in self.files.values()))
+        self.source_readers = SOURCE_SENDERS | own_readers
+        given = (pair for s in self.files.values() for pair in s.facts.given)
+        self.read_names = frozenset(name for callee, name in given if callee in self.source_readers)
         self.looks_into = any(s.facts.looks_into for s in self.files.values())
         self.walks_frames = any(s.facts.walks_frames for s in self.files.values())
         self.compares_code = any(s.facts.compares_code for s in self.files.values())
@@ -147,6 +152,8 @@ class Project:
             packages=frozenset(heads - self.packages),
             wrapped_names=self.wrapped_names,
             compiled=self._compiled_in(summary),
+            read_names=self.read_names,
+            source_readers=self.source_readers,
             looks_into=self.looks_into,
             walks_frames=self.walks_frames,
             rewrites_init=self.rewrites_init,
@@ -162,6 +169,7 @@ class Project:
             self._is_listed(summary),
             self.outlives,
             every_function,
+            is_interrupted=self.is_interrupted,
             makers=self.makers(path),
             process_classes=self._process_classes(summary),
             in_large_package=summary.module.partition(".")[0] in self._large,

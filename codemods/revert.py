@@ -447,7 +447,7 @@ class _Finder(_Searcher):
         """The instance and the imports, where nothing that stays uses them, and the blank lines that came with them."""
         names, body = self.names, self.source.tree.body
         for node in body:
-            if shapes.is_event_class(node, names):
+            if shapes.is_event_class(node, names) or shapes.is_interrupt(node, names):
                 self._remove(node)
                 for line in (node.lineno - 1, node.lineno - 2):
                     if line > 0 and not self.source.lines[line - 1].strip():

@@ -189,6 +189,8 @@ class Surroundings:
     ``frame_names``: names of the project's functions through which frames of their callers are looked at.
     ``packages``: top-level names of the packages, other than the project's own, that the module imports.
     ``wrapped_names``: functions of the project whose defaults, code, … are looked at somewhere in it.
+    ``read_names``: functions and classes of the project that are given to something that reads their text.
+    ``source_readers``: names of the project's functions that read the text of what they are given.
     ``looks_into``: the project looks at those of functions that it is given, whichever they are.
     ``walks_frames``: the project goes up the stack, whoever stands on it.
     ``compiled``: names of functions and classes of the module that the project compiles, or may, somewhere else.
@@ -201,6 +203,8 @@ class Surroundings:
     packages: frozenset[str] = frozenset()
     wrapped_names: frozenset[str] = frozenset()
     compiled: frozenset[str] = frozenset()
+    read_names: frozenset[str] = frozenset()
+    source_readers: frozenset[str] = frozenset()
     looks_into: bool = False
     walks_frames: bool = False
     rewrites_init: bool = False
@@ -262,9 +266,38 @@ def why_none(function: FunctionFacts, module: ModuleFacts, around: Surroundings)
     outer = function.qualname.rpartition(".<locals>.")[0]
     if outer and any(why_none(f, module, around) == "compiled" for f in _about(module).by_qualname.get(outer, ())):
         return "compiled"
+    if around.source_readers and _is_read(function, module, around):
+        return "introspected"
+    if outer and _stands_in_counted_lines(outer, module):
+        return "line-numbers"
     if clock_of(function, module):
         return "simulated-clock"
     return _by_use(function, module)
+
+
+def _is_read(function: FunctionFacts, module: ModuleFacts, around: Surroundings) -> bool:
+    """Whether somebody reads the text of a function, of one around it, or of its class."""
+    around_it = [function]
+    outer = function.qualname.rpartition(".<locals>.")[0]
+    while outer:
+        around_it += _about(module).by_qualname.get(outer, ())
+        outer = outer.rpartition(".<locals>.")[0]
+    for one in around_it:
+        if not around.read_names.isdisjoint(_own_names(one)):
+            return True
+        for name in one.decorators:
+            if name.rpartition(".")[2] in around.source_readers and name.partition(".")[0] not in around.packages:
+                return True
+    return False
+
+
+def _stands_in_counted_lines(outer: str, module: ModuleFacts) -> bool:
+    """Whether a function, or one around it, counts the lines between places in it, to which any form adds one."""
+    while outer:
+        if any(function.counts_lines for function in _about(module).by_qualname.get(outer, ())):
+            return True
+        outer = outer.rpartition(".<locals>.")[0]
+    return False
 
 
 def _why_region(function: FunctionFacts, module: ModuleFacts, around: Surroundings) -> str | None:

@@ -14,7 +14,7 @@ from dfannotate.shapes import Names
 from dfannotate.source import read_source
 
 USUAL = Names()
-OTHER = Names("tracer", "Region", "ON", "_io", "_log_2", "_atexit")
+OTHER = Names("tracer", "Region", "ON", "_io", "_log_2", "_atexit", interrupt="_interrupt_2")
 
 
 def statement(text: str) -> ast.stmt:
@@ -33,8 +33,12 @@ def written(names: Names) -> dict[str, tuple[str, Callable[[ast.stmt, Names], bo
         "atexit": (shapes.atexit_line(names), is_import),
         "instance": (shapes.instance_line(names, names.instance, "io", named=False), shapes.is_instance),
         "named-instance": (shapes.instance_line(names, names.instance, "io", named=True), shapes.is_instance),
-        "start": ("\n".join(shapes.start_lines(names, "  ")), shapes.is_start),
-        "start-once": ("\n".join(shapes.start_once_lines(names, "\t")), shapes.is_start),
+        **{
+            f"{name}-{interrupt}": ("\n".join(lines(names, unit, interrupt=interrupt)), shapes.is_start)
+            for name, lines, unit in (("start", shapes.start_lines, "  "), ("once", shapes.start_once_lines, "\t"))
+            for interrupt in (False, True)
+        },
+        "interrupt": ("\n".join(shapes.interrupt_lines(names, "  ")), shapes.is_interrupt),
         "finish": ("\n".join(shapes.finish_lines(names, "    ")), shapes.is_finish),
         "finish-now": (shapes.finish_now_line(names), shapes.is_finish_now),
     }

@@ -37,6 +37,7 @@ class Names:
     event_error: str = vocabulary.EVENT_ERROR_ALIAS
     worker: str = vocabulary.WORKER_ALIAS
     """What the names of all begin with that worker processes need."""
+    interrupt: str = vocabulary.INTERRUPT_ALIAS
     module: str = vocabulary.MODULE
     """The module that the first three are imported from."""
     alone: str = ""
@@ -91,6 +92,7 @@ def choose_names(facts: ModuleFacts, private: bool = False, module: str = vocabu
         event_value=free(vocabulary.EVENT_VALUE_ALIAS),
         event_error=free(vocabulary.EVENT_ERROR_ALIAS),
         worker=free_family(vocabulary.WORKER_ALIAS),
+        interrupt=free(vocabulary.INTERRUPT_ALIAS),
         module=module,
     )
 
@@ -137,17 +139,39 @@ def region_line(names: Names, category: str, name: str) -> str:
     return f"with {names.function}({_literal(category)}, name={_literal(name)}):"
 
 
-def start_lines(names: Names, indent: str) -> tuple[str, ...]:
-    """Tracing starts here; nothing happens with tracing off, where the tracer would still open a log file."""
+def start_lines(names: Names, indent: str, *, interrupt: bool) -> tuple[str, ...]:
+    """Tracing starts here; nothing happens with tracing off, where the tracer would still open a log file.
+
+    ``interrupt``: Ctrl-C is given back to the program, by the function of ``interrupt_lines``."""
     start = f"{names.log} = {names.logger}.{vocabulary.INITIALIZE}({vocabulary.INITIALIZE_ARGUMENTS})"
-    return f"if {names.enabled}:", f"{indent}{start}"
+    more = (f"{indent}{names.interrupt}()",) if interrupt else ()
+    return f"if {names.enabled}:", f"{indent}{start}", *more
 
 
-def start_once_lines(names: Names, indent: str) -> tuple[str, ...]:
+def start_once_lines(names: Names, indent: str, *, interrupt: bool) -> tuple[str, ...]:
     """Tracing starts at the first pass and is finalized when the process ends: for code that runs many times."""
     condition = f"{names.enabled} and {names.logger}.{vocabulary.GET_INSTANCE}().logger is None"
-    start = start_lines(names, indent)[1]
-    return f"if {condition}:", start, f"{indent}{names.atexit}.register({names.log}.{vocabulary.FINALIZE})"
+    _, *start = start_lines(names, indent, interrupt=interrupt)
+    return f"if {condition}:", *start, f"{indent}{names.atexit}.register({names.log}.{vocabulary.FINALIZE})"
+
+
+_INTERRUPT = '''\
+def {interrupt}():
+    """Give Ctrl-C back to the program, which expects its exception: the tracer would exit."""
+    import signal
+    import threading
+
+    package = str(getattr(signal.getsignal(signal.SIGINT), "__module__", "")).partition(".")[0]
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    if in_main_thread and package in {packages}:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+'''
+
+
+def interrupt_lines(names: Names, unit: str) -> tuple[str, ...]:
+    """The function by which an entry point lets the program be interrupted as it was."""
+    packages = str(vocabulary.TRACER_PACKAGES).replace("'", '"')
+    return lines_with_unit(_INTERRUPT.format(interrupt=names.interrupt, packages=packages), unit)
 
 
 def finish_lines(names: Names, indent: str) -> tuple[str, ...]:
@@ -406,7 +430,7 @@ def is_instance(node: ast.stmt, names: Names) -> bool:
 
 def is_start(node: ast.stmt, names: Names) -> bool:
     """Either form of the start: ``start_lines`` or ``start_once_lines``."""
-    if not (isinstance(node, ast.If) and not node.orelse and 1 <= len(node.body) <= 2):
+    if not (isinstance(node, ast.If) and not node.orelse and 1 <= len(node.body) <= 3):
         return False
     condition = node.test.values[0] if isinstance(node.test, ast.BoolOp) else node.test
     first, rest = node.body[0], node.body[1:]
@@ -417,7 +441,7 @@ def is_start(node: ast.stmt, names: Names) -> bool:
         and isinstance(first.value, ast.Call)
         and isinstance(first.value.func, ast.Attribute)
         and first.value.func.attr == vocabulary.INITIALIZE
-        and all(_registers_finalize(statement, names) for statement in rest)
+        and all(_registers_finalize(statement, names) or _lets_interrupt(statement, names) for statement in rest)
     )
 
 
@@ -455,6 +479,10 @@ def is_region(node: ast.stmt, names: Names) -> bool:
         and len(call.args) == 1
         and [keyword.arg for keyword in call.keywords] == ["name"]
     )
+
+
+def is_interrupt(node: ast.stmt, names: Names) -> bool:
+    return isinstance(node, ast.FunctionDef) and node.name == names.interrupt
 
 
 def is_event_class(node: ast.stmt, names: Names) -> bool:
@@ -510,6 +538,7 @@ def is_inserted_statement(node: ast.stmt, names: Names) -> bool:
         worker_shapes.is_function(node, names.worker)
         or worker_shapes.is_start(node, names.worker)
         or worker_shapes.is_ready(node, names.worker)
+        or is_interrupt(node, names)
         or is_event_class(node, names)
         or is_event_start(node, names)
         or is_import(node, names)
@@ -562,6 +591,11 @@ def is_name(node: ast.expr, name: str) -> bool:
 
 def _is_finalize(node: ast.expr, names: Names) -> bool:
     return isinstance(node, ast.Attribute) and node.attr == vocabulary.FINALIZE and is_name(node.value, names.log)
+
+
+def _lets_interrupt(node: ast.stmt, names: Names) -> bool:
+    call = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(call, ast.Call) and is_name(call.func, names.interrupt)
 
 
 def _registers_finalize(node: ast.stmt, names: Names) -> bool:

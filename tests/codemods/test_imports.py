@@ -106,6 +106,52 @@ def test_place(before: str, after: str, rewrite: Callable[..., Any], expanded: C
     assert rewrite(before + F).text == expanded(after + DECORATED)
 
 
+SECTIONS = {
+    # a file of which marks cut a part out -> the same, with the names in it
+    "below-the-imports": (
+        "import os\n###{core\n\nasync def f():\n    return 1\n###}\n",
+        "import os\n###{core\n<import>\n\nasync def f():\n"
+        '    with DFTracerFn("m", name="f"):\n        return 1\n###}\n',
+    ),
+    "with-imports-of-its-own": (
+        "import os\nX = 1\n###{core\nimport re\nasync def f():\n    return 1\n###}\n",
+        "import os\nX = 1\n###{core\n<import>\nimport re\nasync def f():\n"
+        '    with DFTracerFn("m", name="f"):\n        return 1\n###}\n',
+    ),
+    "ends-above-the-first-definition": (
+        "import os\n###{core\nX = 1\n###}\nasync def f():\n    return 1\n",
+        "import os\n<import>\n###{core\nX = 1\n###}\nasync def f():\n"
+        '    with DFTracerFn("m", name="f"):\n        return 1\n',
+    ),
+    "never-ends": (
+        "import os\n###{core\nasync def f():\n    return 1\n",
+        'import os\n<import>\n###{core\nasync def f():\n    with DFTracerFn("m", name="f"):\n        return 1\n',
+    ),
+    "in-a-string": (
+        'import os\nX = """\n###{core\n"""\nasync def f():\n    return 1\n###}\n',
+        'import os\n<import>\nX = """\n###{core\n"""\nasync def f():\n'
+        '    with DFTracerFn("m", name="f"):\n        return 1\n###}\n',
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), SECTIONS.values(), ids=SECTIONS)
+def test_part_that_marks_cut_out(
+    before: str, after: str, rewrite: Callable[..., Any], expanded: Callable[[str], str]
+) -> None:
+    assert rewrite(before, every=True).text == expanded(after)
+
+
+def test_part_that_is_cut_out_runs_by_itself(rewrite: Callable[..., Any], fake_tracer: Any) -> None:
+    done = rewrite(
+        "import os\n\n###{core\n\nclass A:\n    def f(self): return 6\n    @property\n    def g(self):\n"
+        "        return self.f() + 1\nprint(A().g)\n###}\n\ndef rest(): return os.name\n",
+        every=True,
+    )
+    part = done.text[done.text.index("###{") : done.text.index("###}")]
+    assert fake_tracer.run(part)[0].output == "7\n"
+
+
 def test_bom_and_latin_1_and_carriage_returns(rewrite: Callable[..., Any]) -> None:
     for data in (
         b"\xef\xbb\xbfimport os\ndef f():\n    open('\xc3\xa9')\n",

@@ -7,6 +7,7 @@ real one does; it prints whatever could give the annotation away.
 from __future__ import annotations
 
 import inspect
+import linecache
 import re
 from collections.abc import Callable, Mapping
 from textwrap import dedent
@@ -746,6 +747,47 @@ REWRITES: dict[str, tuple[str, str, list[str]]] = {
         """,
         ["me", "me", "caller", "one", "grand", "two", "three"],
     ),
+    "line-worked-out-from-another": (
+        """
+        import traceback
+        def accepting(f):
+            here = traceback.extract_stack(limit=2)[-1]
+            called_at = here[1] + 4
+            def wrapper(*args):
+                try:
+                    return f(*args)
+                except TypeError as error:
+                    if error.__traceback__.tb_next is None and error.__traceback__.tb_lineno == called_at:
+                        return wrapper(*args[1:])
+                    raise
+            def other():
+                def inner(): return called_at
+                return inner()
+            return wrapper
+        print(accepting(lambda x: x + 1)("text", "position", 3))
+        """,
+        """
+        import traceback
+        <import>
+        def accepting(f):
+            with DFTracerFn("m", name="accepting"):
+                here = traceback.extract_stack(limit=2)[-1]
+                called_at = here[1] + 4
+                def wrapper(*args):
+                    try:
+                        return f(*args)
+                    except TypeError as error:
+                        if error.__traceback__.tb_next is None and error.__traceback__.tb_lineno == called_at:
+                            return wrapper(*args[1:])
+                        raise
+                def other():
+                    def inner(): return called_at
+                    return inner()
+                return wrapper
+        print(accepting(lambda x: x + 1)("text", "position", 3))
+        """,
+        ["accepting"],
+    ),
     "parameters-that-are-let-go": (
         """
         import gc, weakref
@@ -1271,6 +1313,56 @@ def test_method_that_is_told_from_its_base_by_its_code(fake_tracer: Any) -> None
     assert fake_tracer.run(head + decorated)[0] != before  # what a decorator would do
 
 
+SENT = """
+import inspect, textwrap
+def text_of(function):
+    return textwrap.dedent(inspect.getsource(function))
+class Gateway:
+    def execute(self, function):
+        scope = {"__builtins__": {"print": print}}
+        exec(text_of(function), scope)
+        scope[function.__name__](2)
+def task(n):
+    def inner():
+        return n + 1
+    print("task", inner())
+def other(n):
+    print("other", n)
+Gateway().execute(task)
+other(1)
+"""
+
+
+def test_function_whose_text_is_executed_somewhere_else(fake_tracer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(text: str) -> Any:
+        monkeypatch.setitem(linecache.cache, "program.py", (len(text), None, text.splitlines(True), "program.py"))
+        return fake_tracer.run(text)
+
+    text = annotated({"m.py": SENT}, every=True)["m.py"].edited.text
+    before, _, _ = run(SENT)
+    after, events, _ = run(text)
+    assert (before.error, after) == ("", before)
+    assert [name for _, name in events] == ["text_of", "Gateway.execute", "other"]
+    head = "from dftracer.python import dft_fn\n_dft = dft_fn('m')\n"
+    assert run(head + SENT.replace("def task", "@_dft.log\ndef task"))[0] != before  # what a decorator would do
+
+
+def test_text_of_functions_is_read_by_other_modules_too() -> None:
+    files = {
+        "send.py": "import inspect\ndef send(f): return inspect.getsource(f)\ndef name(f): return f.__name__\n",
+        "m.py": "from send import send, name\nfrom t import f\nsend(f)\n@send\ndef g(): return 1\n",
+        "t.py": "def f(): return 1\ndef g(): return 1\nclass A:\n    def h(self): return f()\n",
+        "n.py": "from t import g, A\nimport send\nsend.name(g)\nsend.send(A)\n",
+        "o.py": "def k(): return 1\ndef l(gateway): gateway.remote_exec(k)\n",
+    }
+    done = annotated(files, every=True)
+    reasons = {path: {skip.function: skip.reason for skip in one.entry.skipped} for path, one in done.items()}
+    read = dict.fromkeys(("f", "A.h"), "introspected")
+    assert reasons == {
+        "send.py": {}, "m.py": {"g": "introspected"}, "t.py": read, "n.py": {}, "o.py": {"k": "introspected"}
+    }  # fmt: skip
+
+
 def test_constructors_whose_arguments_are_read_off_their_frames(fake_tracer: Any) -> None:
     library = dedent("""
         import sys
@@ -1615,6 +1707,21 @@ NEAR_MISSES = {
     "getattr-hook-of-a-module": (f"def __getattr__(n):\n    {BODY}\n", "__getattr__", "hook"),
     "finalizer": (f"class A:\n  def __del__(self):\n    {BODY}\n", "A.__del__", "hook"),
     "code-read": (f"async def f():\n    {BODY}\nf.__code__\n", "f", "introspected"),
+    "within-what-counts-its-lines": (
+        "import sys\ndef f():\n    line = sys._getframe().f_lineno + 2\n    def g(): return line\n    return g\n",
+        "f.<locals>.g",
+        "line-numbers",
+    ),
+    "line-of-a-frame-that-nothing-is-added-to": (
+        "import sys\ndef f():\n    line = sys._getframe().f_lineno\n    def g(): return line\n    return g\n",
+        "f.<locals>.g",
+        "region",
+    ),
+    "sum-of-items-that-are-no-lines": (
+        "def f(a):\n    size = a[1] + 2\n    def g(): return size\n    return g\n",
+        "f.<locals>.g",
+        "region",
+    ),
     "form-feed-inside": (f"async def f():\n    \x0c\n    {BODY}\n    x\x0c\n", "f", "immovable-body"),
     "docstring-beside-the-body": (f"async def f():\n    'Docs.'; x = 1\n    {BODY}\n", "f", "immovable-body"),
     "backslash-before-the-body": ("async def f(): \\\n    return 1\n", "f", "immovable-body"),
