@@ -307,8 +307,9 @@ class ModuleFacts:
     """The head of the file says that a tool wrote it."""
     mpi: tuple[MpiStatement, ...]
     outlives: bool
-    is_interrupted: bool
     """Imports something by which work goes on after the program's last statement."""
+    is_interrupted: bool
+    """Speaks of ``KeyboardInterrupt``, or imports something that catches it."""
     mentions_script: bool
     """Speaks of TorchScript, in code or in a comment: its modules may be compiled from their source."""
     worker_calls: tuple[WorkerCall, ...] = ()
