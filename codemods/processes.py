@@ -12,12 +12,12 @@ from dfannotate.codemods import Codemod, Plan, PlannedSite
 from dfannotate.codemods.workers import plan_calls
 from dfannotate.edits import Indent
 from dfannotate.facts import FunctionFacts
-from dfannotate.rules.loaders import FORKS
+from dfannotate.rules.loaders import FORKS, UNREACHED
 from dfannotate.worker_shapes import start_line
 
 
 class Processes(Codemod):
-    """Processes, pools, and a word on forks."""
+    """Processes, pools, and a word on forks and on the processes of others."""
 
     ID: ClassVar[str] = "processes"
     ORDER: ClassVar[int] = -1  # a function in which tracing starts cannot be decorated
@@ -28,6 +28,10 @@ class Processes(Codemod):
             if function.name == "run" and function.scope == "class" and function.owner in plan.context.process_classes:
                 _start_in(plan, function)
         for call in plan.facts.worker_calls:
+            if not UNREACHED.isdisjoint(call.callees):
+                plan.notes.append(
+                    f"{plan.facts.path}:{call.line}: where {call.callees[0]}() makes processes, these trace nothing"
+                )
             if not FORKS.isdisjoint(call.callees):
                 plan.notes.append(
                     f"{plan.facts.path}:{call.line}: a child of {call.callees[0]}() traces itself no further than its "

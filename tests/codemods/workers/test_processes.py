@@ -268,6 +268,22 @@ def test_target_of_a_subclass(annotated: Annotate, body: str, before: str, after
         assert "super().__init__(target=_dft_worker(f))" in done.text
 
 
+UNREACHED = {
+    "joblib": "from joblib import Parallel, delayed\ndef f():\n    return Parallel(2)(delayed(g)(i) for i in h)\n",
+    "loky": "import loky\ndef f():\n    return loky.get_reusable_executor(2)\n",
+    "pool of a copy of multiprocessing": "import multiprocess as mp\ndef f():\n    return mp.Pool(2)\n",
+}
+
+
+@pytest.mark.parametrize("text", UNREACHED.values(), ids=UNREACHED)
+def test_processes_that_cannot_be_traced_are_reported_and_left_alone(annotated: Annotate, text: str) -> None:
+    done = annotated({"main.py": text})
+    assert done.sites == ()
+    (note,) = done.notes
+    assert note.startswith("main.py:3: ")
+    assert "trace nothing" in note
+
+
 def test_fork_is_reported_and_left_alone(annotated: Annotate) -> None:
     text = "import os\ndef f():\n    return os.fork()\n"
     done = annotated({"main.py": text})
