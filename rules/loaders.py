@@ -88,15 +88,14 @@ MAKERS: dict[str, Maker] = {
 OF_CONTEXTS: dict[str, Maker] = {"Process": replace(_PROCESS, is_asked=True), "Pool": replace(_POOL, is_asked=True)}
 """What a context of multiprocessing has by a name."""
 
-UNREACHED = frozenset(
-    """
+_UNREACHED = """
     joblib.Parallel joblib.parallel.Parallel loky.get_reusable_executor loky.ProcessPoolExecutor
     joblib.externals.loky.get_reusable_executor joblib.externals.loky.ProcessPoolExecutor
     multiprocess.Process multiprocess.Pool multiprocess.pool.Pool billiard.Process billiard.Pool billiard.pool.Pool
     pathos.multiprocessing.ProcessPool pathos.pools.ProcessPool pebble.ProcessPool
     distributed.LocalCluster dask.distributed.LocalCluster
-    """.split()
-)
+"""
+UNREACHED = frozenset(_UNREACHED.split())
 """What makes processes that start anew, in which tracing cannot be started from where they are made."""
 
 FORKS = frozenset({"os.fork", "os.forkpty"})
