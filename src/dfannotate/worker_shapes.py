@@ -207,7 +207,8 @@ def {worker}_key(key):
     from multiprocessing.context import get_spawning_popen
 
     reduced, popen, masks = key.__reduce__(), get_spawning_popen(), {worker}_masks()
-    if not masks or type(popen).__module__ not in {launchers}:
+    launchers = {launchers}
+    if not masks or type(popen).__module__ not in launchers:
         return reduced
     popen.keys = getattr(popen, "keys", 0) + 1
     # Behind these two come those of managers that the process is given.
@@ -221,7 +222,8 @@ def {worker}_masks():
     mask = getattr(signal, "pthread_sigmask", None)
     if mask is None or signal.SIGTERM in mask(signal.SIG_BLOCK, ()):
         return ()
-    return [{worker}_read(mask, int(how), (int(signal.SIGTERM),)) for how in (signal.SIG_BLOCK, signal.SIG_UNBLOCK)]
+    numbers = (int(signal.SIGTERM),)
+    return [{worker}_read(mask, int(how), numbers) for how in (signal.SIG_BLOCK, signal.SIG_UNBLOCK)]
 
 
 def {worker}_read(call, *arguments):
