@@ -159,7 +159,7 @@ def {worker}_end():
     import signal
 
     if here is main and signal.getsignal(signal.SIGTERM) in ({worker}_stop, {worker}_leave):
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        {worker}_ignore(signal.SIGTERM)
     {logger}.{instance}().{finalize}()
 
 
@@ -262,6 +262,7 @@ def {worker}_wake(reading, main):
     import signal
     import time
 
+    signal.pthread_sigmask(signal.SIG_BLOCK, {{signal.SIGTERM}})
     try:
         while got := os.read(reading, 1):
             while got[0] == signal.SIGTERM and signal.getsignal(got[0]) in ({worker}_stop, {worker}_leave):
@@ -276,17 +277,27 @@ def {worker}_stop(number, frame):
     import os
     import signal
 
-    signal.signal(number, signal.SIG_IGN)
+    {worker}_ignore(number)
     {logger}.{instance}().{finalize}()
     signal.signal(number, signal.SIG_DFL)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {{number}})
     os.kill(os.getpid(), number)
+
+
+def {worker}_ignore(number):
+    """Ignore a signal, held back first: of one that comes while its handler goes, Python says that it was ignored."""
+    import signal
+
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_BLOCK, {{number}})
+    signal.signal(number, signal.SIG_IGN)
 
 
 def {worker}_leave(number, frame):
     import os
-    import signal
 
-    signal.signal(number, signal.SIG_IGN)
+    {worker}_ignore(number)
     {logger}.{instance}().{finalize}()
     os._exit(0)
 
@@ -296,7 +307,7 @@ def {worker}_leave(number, frame):
 
 _LAST = (
     *("run", "call", "make", "context", "start", "end", "held", "untraced"),
-    *("ready", "hold", "release", "key", "masks", "read", "handles", "watch", "wake", "stop", "leave"),
+    *("ready", "hold", "release", "key", "masks", "read", "handles", "watch", "wake", "stop", "ignore", "leave"),
 )
 
 _LAUNCHERS = ("multiprocessing.popen_spawn_posix", "multiprocessing.popen_forkserver")
