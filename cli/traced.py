@@ -236,12 +236,16 @@ def interpreter_of(path: str) -> str | None:
         return path
     try:
         with open(path, "rb") as stream:
-            first = stream.readline(4096)
+            first, second = stream.readline(4096), stream.readline(4096)
     except OSError:
         return None
     if not first.startswith(b"#!"):
         return None
-    for word in os.fsdecode(first[2:]).split()[:3]:  # "/usr/bin/python3 -E", "/usr/bin/env -S python3"
+    words = os.fsdecode(first[2:]).split()[:3]  # "/usr/bin/python3 -E", "/usr/bin/env -S python3"
+    # What installers write where the path has a space, or is long.
+    if launched := re.match(r"""'''exec' (?:"([^"]+)"|(\S+))""", os.fsdecode(second)):
+        words = [launched[1] or launched[2]]
+    for word in words:
         if _PYTHON.fullmatch(Path(word).name):
             return shutil.which(word)
     return None

@@ -335,18 +335,27 @@ class TestWithoutTracer:
     [
         ("python3.11", "", "itself"),
         ("python", "", "itself"),
-        ("tool", f"#!{sys.executable}", sys.executable),
-        ("tool", f"#!{sys.executable} -E", sys.executable),
+        ("tool", "#!{0}/python3", "python3"),
+        ("tool", "#!{0}/python3 -E", "python3"),
+        ("tool", "#!/bin/sh\n'''exec' \"{0}/a b/python3\" \"$0\" \"$@\"\n' '''", "a b/python3"),
+        ("tool", "#!/bin/sh\n'''exec' {0}/python3 \"$0\" \"$@\"\n' '''", "python3"),
         ("tool", "#!/bin/sh", None),
         ("tool", "\x7fELF", None),
         ("pythonic-tool", "#!/bin/sh", None),
     ],
-    ids=["python3.11", "python", "shebang", "shebang with flag", "shell", "binary", "only begins with python"],
+    ids=[
+        *("python3.11", "python", "shebang", "shebang with flag", "installed in a path with a space", "in a long path"),
+        *("shell", "binary", "only begins with python"),
+    ],
 )
 def test_interpreter_of(name: str, first_line: str, expected: str | None, tmp_path: Path) -> None:
+    (tmp_path / "a b").mkdir()
+    for interpreter in (tmp_path / "python3", tmp_path / "a b" / "python3"):
+        interpreter.symlink_to(sys.executable)
     path = tmp_path / name
-    path.write_text(first_line + "\n")
-    assert interpreter_of(str(path)) == (str(path) if expected == "itself" else expected)
+    path.write_text(first_line.format(tmp_path) + "\n")
+    found = interpreter_of(str(path))
+    assert found == (str(path) if expected == "itself" else expected and str(tmp_path / expected))
 
 
 def test_interpreter_of_env_line_is_found_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
