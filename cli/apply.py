@@ -124,7 +124,7 @@ def apply(options: ApplyOptions, config: Config) -> int:
             left_out |= {summary.path: "generated" for summary in summaries if shim.is_shim_file(summary, old)}
             summaries = [summary for summary in summaries if summary.path not in left_out]
             left_out = {path: reason for path, reason in left_out.items() if path in paths}
-            planning, reasons = _planning(
+            planning, places = _planning(
                 options, config, root, old, paths, everything, summaries, left_out, generation
             )
             with progress("planning", len(planning), quiet=options.quiet) as advance:
@@ -138,7 +138,7 @@ def apply(options: ApplyOptions, config: Config) -> int:
         _read_files.clear()
     outcomes = dict(sorted(outcomes.items()))
     changed = [rel for rel, outcome in outcomes.items() if outcome.data is not None]
-    shims = shim.due(root, [outcome.entry for outcome in outcomes.values()], old, generation)
+    shims = shim.due(root, [outcome.entry for outcome in outcomes.values()], old, generation, late=places.watched)
     removed = _unneeded_shims(options, root, old, outcomes)
     if not (options.check or options.diff):
         refused, removed = _write(options, record, stamp, old, target, paths, outcomes, shims)
@@ -150,6 +150,7 @@ def apply(options: ApplyOptions, config: Config) -> int:
     if options.event is None:
         _warn_of_missed_events(options, config, root, left_out, [*outcomes, *(failure.path for failure in failures)])
     has_entry = any(entry.entry for entry in (*old.files, *(outcome.entry for outcome in outcomes.values())))
+    reasons = places.reasons
     _show(options, root, _Done(target, outcomes, changed, left_out, failures, has_entry, shims, removed, reasons))
     if failures:
         return 2
@@ -254,9 +255,9 @@ def _planning(
     summaries: list[FileSummary],
     left_out: dict[str, str],
     generation: vocabulary.Generation,
-) -> tuple[dict[str, tuple[object, ...]], dict[str, str]]:
+) -> tuple[dict[str, tuple[object, ...]], shim.Places]:
     """What the second pass is called with, for each file that is to be annotated, the others go to ``left_out``; and
-    why files import the tracer itself where a shim is asked for."""
+    the shims that files import from."""
     project = Project(summaries, _console_scripts(root), Locator(root))
     named = {os.path.realpath(path) for path in (*options.paths, *options.entry)}
     entries = {relative(Path(os.path.realpath(path)), root) for path in options.entry}
@@ -272,7 +273,8 @@ def _planning(
             continue
         reason = None if str(paths[rel]) in named else why_file_left_out(rel, summary.facts)
         by_tracer = places.is_imported_by_tracer(summary)
-        place = places.of(summary) if (config.shim or by_tracer) and not reason else None
+        is_seen = places.watched and places.is_plainly_in_package(summary)
+        place = places.of(summary) if (config.shim or by_tracer or is_seen) and not reason else None
         if by_tracer and place is None:
             reason = reason or "imported by the tracer"
         if reason:
@@ -300,7 +302,7 @@ def _planning(
         )
         would = options.check or options.diff
         planning[rel] = (replace(context, generation=generation, shim=place), options.diff, not would)
-    return planning, places.reasons
+    return planning, places
 
 
 # --- per file, in a lane ----------------------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ def is_shim_file(summary: FileSummary, old: Manifest) -> bool:
 
 class Places:
     """Which shim each file of a run imports from. ``reasons`` says of files that have to import the
-    tracer itself, always or at times, why."""
+    tracer itself, always or at times, why. ``watched``: the project looks at what its packages import."""
 
     def __init__(
         self,
@@ -61,6 +61,7 @@ class Places:
     ) -> None:
         """``paths`` and ``entries`` (files that start the program) are those of the run, relative to ``root``."""
         self.reasons: dict[str, str] = {}
+        self.watched = any(summary.facts.watches_imports for summary in summaries)
         self._root = root
         self._paths = paths
         self._known = old.by_path()
@@ -97,6 +98,10 @@ class Places:
         path = self._paths[summary.path]
         package = self._package(path)
         return (path.stem if package is None else package.name) in vocabulary.IMPORTED_BY_TRACER
+
+    def is_plainly_in_package(self, summary: FileSummary) -> bool:
+        """Whether a file is of a package, and always imported as a part of it."""
+        return self._package(self._paths[summary.path]) is not None and not self._is_script(summary)
 
     def _beside(self, path: Path, summary: FileSummary) -> Shim | None:
         """A shim in the folder of a file that is in no package: for scripts, and what stands beside them."""
@@ -175,13 +180,17 @@ class Places:
         return Path(os.path.relpath(path, self._root)).as_posix()
 
 
-def due(root: Path, entries: Iterable[FileEntry], old: Manifest, generation: vocabulary.Generation) -> list[Due]:
-    """The shims that the files of ``entries`` import from, and what is to be done for each."""
+def due(
+    root: Path, entries: Iterable[FileEntry], old: Manifest, generation: vocabulary.Generation, *, late: bool
+) -> list[Due]:
+    """The shims that the files of ``entries`` import from, and what is to be done for each. ``late``: those of packages
+    are not to import the tracer, whoever imports it."""
     known = old.by_path()
     found = []
     for path in sorted({entry.shim for entry in entries if entry.shim and entry.sites}):
-        late = Path(path).parent.name in vocabulary.IMPORTED_BY_TRACER
-        text = shim_text(generation, late=late)
+        folder = root / Path(path).parent
+        is_late = (late and is_package(folder)) or folder.name in vocabulary.IMPORTED_BY_TRACER
+        text = shim_text(generation, late=is_late)
         data = text.encode()
         entry = FileEntry(path, "", False, "", digest(data), generated=True)
         now = _content(root / path)

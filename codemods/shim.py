@@ -4,9 +4,9 @@ With tracing off, the names that it offers cost next to nothing: a decorator giv
 one object that all share, everything else does nothing. It must run wherever the annotated program does, so it is
 written for old Pythons too; linters are told to leave it alone.
 
-The one of a package that the tracer itself imports never imports the tracer, which would be a circle. It takes the
-tracer once somebody else has imported it whole, as the program does that starts the tracing: nothing is lost, as
-nothing is recorded before that.
+The one of a package that the tracer itself imports never imports the tracer, which would be a circle; nor does that of
+a package whose project looks at what it imports. It takes the tracer once somebody else has imported it whole, as the
+program does that starts the tracing: nothing is lost, as nothing is recorded before that.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _KINDS = {
 def shim_text(generation: Generation, *, late: bool = False) -> str:
     """The module's text, for a tracer of ``generation``. It exports the names of the newest, whatever it loads.
 
-    ``late``: for a package that the tracer imports itself."""
+    ``late``: it takes the tracer where it has been imported, and never imports it."""
     lines = _late_lines(generation) if late else _lines(generation)
     return "".join(f"{line}\n" for line in (*_head(generation), *lines))
 
@@ -71,7 +71,6 @@ def _lines(generation: Generation) -> Iterator[str]:
 
 def _late_lines(generation: Generation) -> Iterator[str]:
     yield "import functools"
-    yield "import importlib"
     yield "import itertools"
     yield "import os"
     yield "import sys"
@@ -81,7 +80,7 @@ def _late_lines(generation: Generation) -> Iterator[str]:
     yield from _off_lines()
     yield ""
     yield f"if {ENABLED}:"
-    yield "    # The tracer imports this package: it is taken where it has been imported whole, and not imported here."
+    yield "    # The tracer is taken once it has been imported whole: it is not imported here, as it may import this package."
     decorators = [name for name, result in OFF_METHODS.items() if result == "decorates"]
     text = _LATE.format(
         module=generation.module,
@@ -127,6 +126,8 @@ def _decorated(method, late, function, named):
 
 class _Logger:
     def __getattr__(self, name):
+        import importlib
+
         return getattr(importlib.import_module("{module}").{real_logger}, name)
 
 {logger} = _Logger()

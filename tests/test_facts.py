@@ -306,3 +306,26 @@ def test_resolve_and_dotted() -> None:
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="syntax of Python 3.12")
 def test_type_parameters_take_names() -> None:
     assert facts("def f[_dft: x](y): pass\nclass A[*dftracer]: pass\n").taken == {"_dft", "dftracer"}
+
+
+@pytest.mark.parametrize(
+    ("text", "watches"),
+    [
+        ("builtins.__import__ = f", True),
+        ("__builtin__.__import__ = f", True),
+        ("__builtins__['__import__'] = f", True),
+        ("SCRIPT = b'''\nbuiltins.__import__ = f\n'''", True),
+        ('monkeypatch.setattr(builtins, "__import__", f)', True),
+        ("mock.patch('builtins.__import__', f)", True),
+        ('found = "torch" in sys.modules', True),
+        ("assert 'a.b' not in sys.modules", True),
+        ("run('-X', 'importtime')", True),
+        ("real = builtins.__import__", False),
+        ("builtins.__import__ == f", False),
+        ("__import__('torch')", False),
+        ("name in sys.modules", False),
+        ("sys.modules['torch'] = None", False),
+    ],
+)
+def test_files_that_watch_imports(text: str, watches: bool) -> None:
+    assert facts(text).watches_imports is watches

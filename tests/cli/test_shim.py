@@ -467,6 +467,103 @@ def test_a_package_that_the_tracer_imports_does_not_import_it_in_a_circle(
     assert files_of(root) == before
 
 
+# --- projects that look at what is imported --------------------------------------------------------------------------
+
+WATCHES = {
+    "replaced": "import builtins\nreal = builtins.__import__\n\ndef test(f):\n    builtins.__import__ = f\n",
+    "patched": "def test(monkeypatch, f):\n    monkeypatch.setattr('builtins.__import__', f)\n",
+    "asked": "import sys\n\ndef test():\n    import pkg.a\n    assert 'torch' not in sys.modules\n",
+    "measured": "COMMAND = ['python', '-X', 'importtime', '-c', 'import pkg']\n",
+}
+WATCHED = {
+    "pyproject.toml": "",
+    "pkg/__init__.py": "from pkg.a import work\n",
+    "pkg/a.py": (
+        f"import os\n\n\n{WORK}\n\nclass Box:\n    @property\n    def size(self):\n        return len(work('ab'))\n"
+    ),
+    "pkg/tool.py": WORK + GUARD,
+    "main.py": f"import pkg\n\n\n{WORK}{GUARD}",
+}
+WATCHER = """\
+import builtins
+import json
+import sys
+
+real = builtins.__import__
+seen = set()
+
+
+def watching(name, globals=None, locals=None, fromlist=(), level=0):
+    if globals and globals["__name__"].startswith("pkg"):
+        seen.add(name)
+    return real(name, globals, locals, fromlist, level)
+
+
+builtins.__import__ = watching
+import pkg
+from pkg.a import Box
+
+pkg.work("ab"), Box().size
+print(json.dumps([sorted(seen), [name for name in ("dftracer", "torch", "numpy") if name in sys.modules]]))
+"""
+
+
+@pytest.mark.parametrize("watch", WATCHES)
+def test_where_imports_are_watched_a_package_does_not_import_the_tracer(
+    watch: str, write_tree: WriteTree, run_cli: RunCli
+) -> None:
+    root = write_tree({**WATCHED, "tests/test_imports.py": WATCHES[watch]})
+    before = files_of(root)
+    assert run_cli("apply", root / "pkg", root / "main.py", "--functions", "all").code == 0
+    annotated = files_of(root)
+    assert set(annotated) - set(before) == {"pkg/_dftracer.py"}
+    assert annotated["pkg/_dftracer.py"].decode() == shim_text(CURRENT, late=True)
+    # What is run by its path starts the tracing: it imports the tracer itself.
+    starts = dict.fromkeys(("main.py", "pkg/tool.py"), CURRENT.module)
+    assert imports(root) == {"pkg/a.py": "pkg._dftracer", **starts}
+    assert run_cli("apply", root / "pkg", root / "main.py", "--functions", "all").code == 0
+    assert files_of(root) == annotated
+    assert run_cli("lint", root).code == 0
+    assert run_cli("revert", root).code == 0
+    assert files_of(root) == before
+
+
+@pytest.mark.parametrize("enable", ["0", "1"], ids=["off", "on"])
+def test_what_a_package_imports_is_what_it_was(
+    enable: str, tmp_path: Path, write_tree: WriteTree, run_cli: RunCli
+) -> None:
+    root = write_tree({**WATCHED, "tests/test_imports.py": WATCHES["replaced"]})
+
+    def watched() -> tuple[set[str], list[str]]:
+        done = subprocess.run(
+            [sys.executable, "-c", WATCHER],
+            cwd=root,
+            env={**without_tracer_variables(os.environ), "DFTRACER_ENABLE": enable},
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT,
+            check=True,
+        )
+        seen, loaded = json.loads(done.stdout)
+        return set(seen), loaded
+
+    before, none = watched()
+    assert (before, none) == ({"os", "pkg.a"}, [])
+    assert run_cli("apply", root / "pkg", "--functions", "all").code == 0
+    after, loaded = watched()
+    assert loaded == []
+    assert after - before == {"functools", "itertools", "pkg._dftracer", "sys"}
+
+
+def test_a_watched_project_that_asks_for_the_shim_has_one_in_its_scripts_too(
+    write_tree: WriteTree, run_cli: RunCli
+) -> None:
+    root = write_tree({**WATCHED, "pyproject.toml": CONFIGURED, "tests/test_imports.py": WATCHES["asked"]})
+    assert run_cli("apply", root / "pkg", root / "main.py").code == 0
+    assert (root / "pkg/_dftracer.py").read_text() == shim_text(CURRENT, late=True)
+    assert (root / "_dftracer.py").read_text() == shim_text(CURRENT)
+
+
 # --- for real -------------------------------------------------------------------------------------------------------
 
 REAL = ("package_relative_imports", "hazards", "console_script", "main_guard")
@@ -520,20 +617,22 @@ def test_a_program_without_the_tracer_does_what_it_did_and_with_it_is_traced_who
     original = copytree(PROGRAMS / name, tmp_path / "original" / name)
     plain = run_program(original, tmp_path / "plain", path=(blocked,))
     events = {}
-    for kind in ("direct", "shim"):
+    for kind in ("direct", "shim", "watched"):
         folder = copytree(PROGRAMS / name, tmp_path / kind / name)
+        if kind == "watched":
+            (folder / "test_watching.py").write_text(WATCHES["asked"])
         with open(folder / "pyproject.toml", "a") as stream:
             stream.write(f"\n[tool.dfannotate]\nshim = {str(kind == 'shim').lower()}\nfunctions = 'all'\n")
         assert run_cli("apply", folder).code == 0
         if kind == "shim":
             assert run_program(folder, tmp_path / "off", path=(blocked,)) == plain
-        else:
+        elif kind == "direct":
             assert run_program(folder, tmp_path / "needs-it", path=(blocked,))[0] != plain[0]
         traces = tmp_path / f"traces-{kind}"
         code, out, err, left = run_program(folder, tmp_path / f"on-{kind}", traces=traces)
         assert (code, out, left) == (plain[0], plain[1], plain[3]), err
         events[kind] = events_in(traces)
-    assert events["shim"] == events["direct"]
+    assert events["shim"] == events["watched"] == events["direct"]
     assert events["shim"].total() >= 3
     manifest = tmp_path / "shim" / name / ".dfannotate" / "manifest.json"
     result = run_cli("verify", tmp_path / "traces-shim", "--manifest", manifest, "--format", "json")
