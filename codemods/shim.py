@@ -80,7 +80,7 @@ def _late_lines(generation: Generation) -> Iterator[str]:
     yield from _off_lines()
     yield ""
     yield f"if {ENABLED}:"
-    yield "    # The tracer is taken once it has been imported whole: it is not imported here, as it may import this package."
+    yield "    # The tracer is taken once it is imported whole, and not imported here: it may import this package."
     decorators = [name for name, result in OFF_METHODS.items() if result == "decorates"]
     text = _LATE.format(
         module=generation.module,
