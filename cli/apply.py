@@ -124,9 +124,7 @@ def apply(options: ApplyOptions, config: Config) -> int:
             left_out |= {summary.path: "generated" for summary in summaries if shim.is_shim_file(summary, old)}
             summaries = [summary for summary in summaries if summary.path not in left_out]
             left_out = {path: reason for path, reason in left_out.items() if path in paths}
-            planning, places = _planning(
-                options, config, root, old, paths, everything, summaries, left_out, generation
-            )
+            planning, places = _planning(options, config, root, old, paths, everything, summaries, left_out, generation)
             with progress("planning", len(planning), quiet=options.quiet) as advance:
                 for rel, outcome in lanes.map(plan_file, planning):
                     advance(1)
