@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from dfannotate.calls import CONTEXT, LOCAL, STAR, SUPER
 from dfannotate.codemods import Context
 from dfannotate.facts import LISTERS, SOURCE_SENDERS, ClassFacts, FunctionFacts, ModuleFacts
-from dfannotate.names import resolve
+from dfannotate.names import UNNAMED, resolve
 from dfannotate.rules.loaders import MAKERS, OF_CONTEXTS, Maker
 from dfannotate.rules.safety import (
     INIT_WRITERS,
@@ -47,6 +47,8 @@ _OTHER_TYPES = ("torch.nn.", "torch.autograd.", "enum.")
 """How the names of others begin: modules are compiled from ``forward`` on, and of the rest nothing is."""
 
 _SCRIPT = "torch.jit."
+_OF_OBJECTS = ("self.", "cls.", ".", UNNAMED)
+_BUILTINS = frozenset(vars(builtins))
 
 
 @dataclass(frozen=True)
@@ -109,14 +111,15 @@ def summarize(path: str, module: str, facts: ModuleFacts) -> FileSummary:
 
 
 def _compilable(function: FunctionFacts) -> Compilable | None:
-    is_left = _is_left_to_python(function.decorators)
     types, calls = function.signature_types, frozenset[str]()
-    if not is_left and not function.is_scriptable:
-        types = calls
-    elif not is_left:
+    is_left = bool(function.decorators) and _is_left_to_python(function.decorators)
+    if not is_left:
+        if not function.is_scriptable:
+            return None
         types |= function.body_types
-        calls = frozenset(call.name for call in function.calls if not hasattr(builtins, call.name))
-    types = frozenset(name for name in types if not hasattr(builtins, name))
+        # What an object does is its class's matter.
+        calls = frozenset([c.name for c in function.calls if not c.name.startswith(_OF_OBJECTS)]) - _BUILTINS
+    types -= _BUILTINS
     if not types and not calls:
         return None
     is_scripted = not is_left and any(name.startswith(_SCRIPT) for name in function.decorators)
@@ -137,9 +140,14 @@ def _keeps_class_from_script(method: FunctionFacts) -> bool:
     reaches for a base, which it knows of modules only. In a class that is no module, ``ignore`` leaves out nothing."""
     is_left_out = "staticmethod" in method.decorators or method.name == "__new__"
     is_left_out |= _is_unused(method.decorators)
-    calls = {call.name.rpartition(".")[2] for call in method.calls}
-    reaches_up = "super" in calls and "is_scripting" not in calls
-    return not is_left_out and (reaches_up or not method.is_scriptable)
+    return not is_left_out and (not method.is_scriptable or _calls_base(method))
+
+
+def _calls_base(method: FunctionFacts) -> bool:
+    """Whether a method calls one of a base, and not where TorchScript does not look."""
+    if not any(call.name == "super" for call in method.calls):
+        return False
+    return not any(call.name.rpartition(".")[2] == "is_scripting" for call in method.calls)
 
 
 def _is_refused(summary: FileSummary, klass: ClassFacts, above: set[str]) -> bool:
@@ -513,7 +521,7 @@ class Project:
             if target is not None or dot:  # a callee's name is resolved already
                 place = self._split(self._absolute(where, name if target is None else target + dot + tail))
                 pending += [place] if place else []
-            if target is None and not aliased and key not in self._classes and not hasattr(builtins, head):
+            if target is None and not aliased and key not in self._classes and head not in _BUILTINS:
                 for star in where.facts.star_imports:
                     module = self._absolute(where, star)
                     if module in self.modules or self._find(module):

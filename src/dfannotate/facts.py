@@ -518,7 +518,7 @@ class _Walk:
         self.type_aliases: dict[str, set[str]] = {}
         self.type_comments: list[tuple[int, list[str]]] = []
         """The names in each type comment, by its line."""
-        if "type:" in source.text:
+        if "type:" in source.text and _TYPE_COMMENT.search(source.text):
             comments = ((number, _TYPE_COMMENT.search(line)) for number, line in enumerate(self.lines, 1))
             self.type_comments = [(number, _DOTTED.findall(found[1])) for number, found in comments if found]
         self.hides_frames = False
@@ -1002,20 +1002,21 @@ class _Walk:
             is_continued=self._is_continued(node.lineno),
             counts_lines=context.counts,
             lets_go=bool(context.let_go) and not context.let_go.isdisjoint(p.name for p in parameters),
-            signature_types=frozenset(self._signature_types(node, parameters)),
+            signature_types=self._signature_types(node, parameters),
             body_types=_names_of(context.asked),
             is_scriptable=not (context.unscriptable or context.yields),
         )
 
     def _signature_types(
         self, node: ast.FunctionDef | ast.AsyncFunctionDef, parameters: tuple[Parameter, ...]
-    ) -> Iterator[str]:
-        for parameter in parameters:
-            yield from parameter.annotation
-        yield from _names_in(node.returns)
-        for line, names in self.type_comments:
+    ) -> frozenset[str]:
+        names = [name for parameter in parameters for name in parameter.annotation]
+        if node.returns:
+            names += _names_in(node.returns)
+        for line, commented in self.type_comments:
             if node.lineno <= line <= (node.end_lineno or 0):
-                yield from names
+                names += commented
+        return frozenset(names)
 
     def _is_continued(self, line: int) -> bool:
         """Whether a backslash joins the line to the one above it."""
