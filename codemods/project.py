@@ -47,7 +47,7 @@ _OTHER_TYPES = ("torch.nn.", "torch.autograd.", "enum.")
 """How the names of others begin: modules are compiled from ``forward`` on, and of the rest nothing is."""
 
 _SCRIPT = "torch.jit."
-_OF_OBJECTS = ("self.", "cls.", ".", UNNAMED)
+_OF_OBJECTS = ("self.", "cls.", UNNAMED)  # not those that begin with a dot: a relative import may be behind it
 _BUILTINS = frozenset(vars(builtins))
 
 

@@ -199,6 +199,13 @@ def test_types_of_what_is_scripted_one_by_one(main: str, compiled: set[str]) -> 
     assert found - {"Sparse", "Record"} == compiled  # which it has by the names of what is handed over
 
 
+def test_what_is_made_by_a_relative_import_is_compiled() -> None:
+    forward = FORWARD.replace("from p.types import *", "from .types import Sparse, helper as h")
+    files = {"p/__init__.py": "", "p/types.py": TYPES, "p/net.py": forward + "def forward(self): h(Sparse(1).n)\n"}
+    project = project_of({**files, "main.py": "import torch\nfrom p.net import Net\ntorch.jit.script(Net())\n"})
+    assert project.context("p/types.py", "types", is_entry=False).around.compiled == SPARSE
+
+
 def test_nothing_is_compiled_for_its_name_where_nobody_speaks_of_torchscript() -> None:
     types = TYPES.replace("@torch.jit.unused", "")
     files = {"p/__init__.py": "", "p/types.py": types, "net.py": FORWARD + "def forward(self, x: Sparse): pass"}
