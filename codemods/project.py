@@ -6,15 +6,16 @@ through that module's imports; a module of the project that is not among those f
 
 from __future__ import annotations
 
+import builtins
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from dfannotate.calls import CONTEXT, LOCAL, STAR, SUPER
 from dfannotate.codemods import Context
 from dfannotate.facts import LISTERS, SOURCE_SENDERS, ClassFacts, FunctionFacts, ModuleFacts
-from dfannotate.names import resolve
+from dfannotate.names import UNNAMED, resolve
 from dfannotate.rules.loaders import MAKERS, OF_CONTEXTS, Maker
 from dfannotate.rules.safety import (
     INIT_WRITERS,
@@ -31,6 +32,38 @@ the deeper it is, and the more modules are loaded."""
 
 _HOPS = 12
 """How many re-exports are followed before a name counts as unknown."""
+
+
+_NAMED_TUPLES = frozenset({"typing.NamedTuple", "typing_extensions.NamedTuple"})
+"""Bases of classes of which TorchScript compiles no method, but the types of the fields."""
+
+_NEVER_SCRIPTED = frozenset(
+    {"tuple", "list", "collections.namedtuple", "torch.Tensor"}
+    | {name for name, value in vars(builtins).items() if isinstance(value, type) and issubclass(value, BaseException)}
+)
+"""Bases of classes that mean nothing to TorchScript, or of which it compiles nothing, and all exceptions."""
+
+_OTHER_TYPES = ("torch.nn.", "torch.autograd.", "enum.")
+"""How the names of others begin: modules are compiled from ``forward`` on, and of the rest nothing is."""
+
+_SCRIPT = "torch.jit."
+_OF_OBJECTS = ("self.", "cls.", UNNAMED)  # not those that begin with a dot: a relative import may be behind it
+_BUILTINS = frozenset(vars(builtins))
+
+
+@dataclass(frozen=True)
+class Compilable:
+    """What TorchScript would compile on account of a function that it compiles."""
+
+    qualname: str
+    types: frozenset[str]
+    """The names, dotted and as they are written, of what its annotations and type tests say."""
+    calls: frozenset[str]
+    """What it calls, dotted and resolved."""
+    is_scripted: bool
+    """A decorator compiles it."""
+    is_unused: bool
+    """A decorator leaves it out of its class, with its signature, but not that out of a module."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +86,10 @@ class FileSummary:
     """Functions, by the name they are called by -> the last names of what they call."""
     properties: tuple[str, ...]
     """Qualified names of the functions that a ``property`` is made of."""
+    compilable: tuple[Compilable, ...]
+    """The functions that TorchScript may compile, and those that it leaves to Python but reads the signatures of."""
+    unscriptable: frozenset[str]
+    """Qualified names of the classes that it cannot compile, for what their methods hold."""
 
 
 def summarize(path: str, module: str, facts: ModuleFacts) -> FileSummary:
@@ -65,8 +102,58 @@ def summarize(path: str, module: str, facts: ModuleFacts) -> FileSummary:
     torch = frozenset(f.owner for f in facts.functions if any("torch" in call.name.split(".") for call in f.calls))
     names = tuple(function.qualname for function in facts.functions)
     properties = tuple(f.qualname for f in facts.functions if any(map(_makes_property, f.decorators)))
+    compilable = tuple(one for function in facts.functions if (one := _compilable(function)))
+    twice = {name for name, number in Counter(klass.qualname for klass in facts.classes).items() if number > 1}
+    unscriptable = frozenset(f.owner for f in facts.functions if f.scope == "class" and _keeps_class_from_script(f))
+    unscriptable -= twice  # which of them it is cannot be told
     facts = replace(facts, functions=(), statements=())
-    return FileSummary(path, module, facts, frames, names, graphed, torch, calls, properties)
+    return FileSummary(path, module, facts, frames, names, graphed, torch, calls, properties, compilable, unscriptable)
+
+
+def _compilable(function: FunctionFacts) -> Compilable | None:
+    types, calls = function.signature_types, frozenset[str]()
+    is_left = bool(function.decorators) and _is_left_to_python(function.decorators)
+    if not is_left:
+        if not function.is_scriptable:
+            return None
+        types |= function.body_types
+        # What an object does is its class's matter.
+        calls = frozenset([c.name for c in function.calls if not c.name.startswith(_OF_OBJECTS)]) - _BUILTINS
+    types -= _BUILTINS
+    if not types and not calls:
+        return None
+    is_scripted = not is_left and any(name.startswith(_SCRIPT) for name in function.decorators)
+    return Compilable(function.qualname, types, calls, is_scripted, _is_unused(function.decorators))
+
+
+def _is_left_to_python(decorators: tuple[str, ...]) -> bool:
+    """Whether TorchScript has Python call a function (``@torch.jit.ignore``) or forbids the call (``…unused``)."""
+    return any(name.startswith(_SCRIPT) and name.endswith((".ignore", ".unused")) for name in decorators)
+
+
+def _is_unused(decorators: tuple[str, ...]) -> bool:
+    return any(name.startswith(_SCRIPT) and name.endswith(".unused") for name in decorators)
+
+
+def _keeps_class_from_script(method: FunctionFacts) -> bool:
+    """Whether a class cannot be compiled, as nothing leaves out the method that holds what TorchScript refuses, or
+    reaches for a base, which it knows of modules only. In a class that is no module, ``ignore`` leaves out nothing."""
+    is_left_out = "staticmethod" in method.decorators or method.name == "__new__"
+    is_left_out |= _is_unused(method.decorators)
+    return not is_left_out and (not method.is_scriptable or _calls_base(method))
+
+
+def _calls_base(method: FunctionFacts) -> bool:
+    """Whether a method calls one of a base, and not where TorchScript does not look."""
+    if not any(call.name == "super" for call in method.calls):
+        return False
+    return not any(call.name.rpartition(".")[2] == "is_scripting" for call in method.calls)
+
+
+def _is_refused(summary: FileSummary, klass: ClassFacts, above: set[str]) -> bool:
+    """Whether a class, with the names of all its bases, is nothing that TorchScript compiles the methods of."""
+    is_other = any(name.startswith(_OTHER_TYPES) or name.endswith("Enum") for name in above)
+    return is_other or not above.isdisjoint(_NEVER_SCRIPTED) or klass.qualname in summary.unscriptable
 
 
 def _makes_property(decorator: str) -> bool:
@@ -108,7 +195,10 @@ class Project:
         self.frame_names = self._frame_names()
         self.listed = self._listed()
         self.compiled = self._compiled()
-        self.scripted = self._scripted()
+        self._torch_modules: dict[tuple[str, str], bool] = {}
+        self._type_aliases: dict[str, Mapping[str, frozenset[str]]] = {}
+        self._meant: dict[tuple[str, str], frozenset[tuple[str, str]]] = {}
+        self.scripted, self.script_classes = self._scripted()
         self.graphed = self._graphed()
         self.graph_classes = self._graph_classes()
         self.outlives = any(s.facts.outlives for s in self.files.values())
@@ -284,20 +374,175 @@ class Project:
                         found.setdefault(module, set()).add(rest)
         return {module: frozenset(names) for module, names in found.items()}
 
-    def _scripted(self) -> frozenset[str]:
+    def _scripted(self) -> tuple[frozenset[str], frozenset[tuple[str, str]]]:
         """Where the project speaks of TorchScript: ``forward``, the properties of modules, which are compiled with it
         whether it reads them or not, and the names of all that is called from these on. What is compiled from its
-        source must be found as it is, and so must what that calls."""
+        source must be found as it is, and so must what that calls.
+
+        And (path, qualified name) of the classes that are compiled as a whole, since something that is compiled makes
+        objects of them or names them as a type. What their methods call and name is compiled in turn."""
         if not any(summary.facts.mentions_script for summary in self.files.values()):
-            return frozenset()
-        start = ["forward"]
+            return frozenset(), frozenset()
+        start = {"forward"}
+        handed: set[tuple[str, str]] = set()
+        given: set[tuple[str, str]] = set()
+        places: set[tuple[str, str]] = set()
         for summary in list(self.files.values()):  # a base that is followed may bring its module in
             for qualname in summary.properties:
                 owner, _, name = qualname.rpartition(".")
                 klass = self._classes.get((summary.path, owner))
                 if klass is not None and self._is_torch_module(summary.path, klass):
-                    start.append(name)
-        return self._called_from(start)
+                    start.add(name)
+            for callee, name in summary.facts.handed_over:
+                if callee.startswith(_SCRIPT):
+                    module, rest = self._follow(self._absolute(summary, resolve(name, self._imports_of(summary))))
+                    handed.add((module or summary.module, rest))
+            for klass in summary.facts.classes:
+                if any(name.startswith(_SCRIPT) for name in klass.decorators):
+                    given.add((summary.path, klass.qualname))
+                if klass.types and self._is_torch_module(summary.path, klass):  # its attributes
+                    places |= self._classes_meant(summary, klass.qualname, klass.types)
+        given |= {(self.modules[module].path, rest) for module, rest in handed} & self._classes.keys()
+        classes = self._compiled_whole(places, given)
+        seen: set[tuple[str, Compilable]] = set()
+        while True:
+            names, known, places = self._called_from(start), len(start), set()
+            for summary in list(self.files.values()):
+                for one in self._compilable_in(summary, names, classes, handed):
+                    if (summary.path, one) not in seen:
+                        seen.add((summary.path, one))
+                        owner = one.qualname.rpartition(".")[0]
+                        makers = {name.rpartition(".")[0] for name in one.calls} - {""}  # Sparse.from_dense(x)
+                        places |= self._classes_meant(summary, owner, one.types | one.calls | makers)
+                        is_start = one.is_scripted or (summary.module, one.qualname) in handed
+                        if is_start or (summary.path, owner) in classes:
+                            start |= self._functions_meant(summary, one.calls)
+            places = self._compiled_whole(places) - classes
+            if not places and len(start) == known:
+                return names, frozenset(classes)
+            classes |= places
+
+    def _compilable_in(
+        self,
+        summary: FileSummary,
+        names: frozenset[str],
+        whole: set[tuple[str, str]],
+        handed: set[tuple[str, str]],
+    ) -> Iterator[Compilable]:
+        """The functions of a file that are compiled if ``names`` and the ``whole`` classes are, and those that the
+        project, or a decorator, compiles one by one."""
+        reached = self._reached(summary, names, whole)
+        for one in summary.compilable:
+            owner, _, name = one.qualname.rpartition(".")
+            if one.is_unused and (summary.path, owner) in whole:
+                continue
+            if one.is_scripted or one.qualname in reached or (summary.module, one.qualname) in handed:
+                klass = self._classes.get((summary.path, owner)) if name == "__init__" else None
+                if klass is None or not self._is_torch_module(summary.path, klass):  # that of a module is executed
+                    yield one
+
+    def _reached(self, summary: FileSummary, names: frozenset[str], whole: Collection[tuple[str, str]]) -> set[str]:
+        """Qualified names of a file's functions that TorchScript may compile, if it compiles what has one of ``names``
+        and the ``whole`` classes."""
+        speaks = summary.facts.mentions_script  # then its classes may be helpers of what is compiled
+        classes = {k.qualname for k in summary.facts.classes if speaks or self._is_torch_module(summary.path, k)}
+        whole_here = {k.qualname for k in summary.facts.classes if (summary.path, k.qualname) in whole}
+        found: set[str] = set()
+        for qualname in summary.functions:
+            owner, _, name = qualname.rpartition(".")
+            if owner in whole_here or (name in names and (not owner or owner in classes)):
+                found.add(qualname)
+        return found
+
+    def _compiled_whole(
+        self, named: Iterable[tuple[str, str]], given: Iterable[tuple[str, str]] = ()
+    ) -> set[tuple[str, str]]:
+        """Of the classes that are ``named`` as types and those that are ``given`` to TorchScript themselves, those of
+        which it compiles the methods; with those that are fields of a named tuple, or of a data class.
+
+        Of its own methods it compiles all that are not ``unused``, static ones if something calls them; of its bases'
+        none. It refuses a class altogether for what some methods hold, and where it is only named, one whose
+        constructor is generated."""
+        found: set[tuple[str, str]] = set()
+        seen: set[tuple[str, str]] = set()
+        known = set(given)
+        pending = [*named, *known]
+        while pending:
+            key = pending.pop()
+            if key in seen:
+                continue
+            seen.add(key)
+            summary, klass = self.files[key[0]], self._classes[key]
+            above = self._names_above(key[0], klass)
+            is_made = "dataclasses.dataclass" in klass.decorators and "__init__" not in klass.defines
+            is_tuple = not above.isdisjoint(_NAMED_TUPLES)
+            if not is_tuple and (_is_refused(summary, klass, above) or (is_made and key not in known)):
+                continue
+            if is_made or is_tuple:
+                pending += self._classes_meant(summary, klass.qualname, klass.types)
+            if not is_tuple:
+                found.add(key)
+        return found
+
+    def _classes_meant(self, summary: FileSummary, scope: str, names: Iterable[str]) -> set[tuple[str, str]]:
+        """(path, qualified name) of the project's classes that ``names`` mean, or are made of, to what stands in
+        ``scope`` (a qualified name) of a file."""
+        found: set[tuple[str, str]] = set()
+        for name in names:
+            around = scope
+            while around and (summary.path, f"{around}.{name}") not in self._classes:
+                around = around.rpartition(".")[0]
+            if around:
+                found.add((summary.path, f"{around}.{name}"))
+                continue
+            key = summary.path, name
+            if key not in self._meant:
+                self._meant[key] = self._find_meant(summary, name)
+            found |= self._meant[key]
+        return found
+
+    def _find_meant(self, summary: FileSummary, name: str) -> frozenset[tuple[str, str]]:
+        """All that a top-level name may stand for: it may be bound in one branch and imported in another."""
+        found: set[tuple[str, str]] = set()
+        seen: set[tuple[str, str]] = set()
+        pending = [(summary, name)]
+        while pending:
+            where, name = pending.pop()
+            key = where.path, name
+            if key in seen:
+                continue
+            seen.add(key)
+            head, dot, tail = name.partition(".")
+            if key in self._classes:
+                found.add(key)
+            aliased = self._type_aliases_of(where).get(name, ())
+            pending += [(where, one) for one in aliased]
+            target = self._imports_of(where).get(head)
+            if target is not None or dot:  # a callee's name is resolved already
+                place = self._split(self._absolute(where, name if target is None else target + dot + tail))
+                pending += [place] if place else []
+            if target is None and not aliased and key not in self._classes and head not in _BUILTINS:
+                for star in where.facts.star_imports:
+                    module = self._absolute(where, star)
+                    if module in self.modules or self._find(module):
+                        pending.append((self.modules[module], name))
+        return frozenset(found)
+
+    def _functions_meant(self, summary: FileSummary, names: Iterable[str]) -> set[str]:
+        """The last names of those callees that are functions of the project, or may be: no methods of some object."""
+        found: set[str] = set()
+        for name in names:
+            module, rest = self._follow(self._absolute(summary, name)) if "." in name else (summary.module, name)
+            where = self.modules[module] if module and "." in name else summary
+            if rest in where.functions or ("." not in name and summary.facts.star_imports):
+                found.add(rest)
+        return found
+
+    def _type_aliases_of(self, summary: FileSummary) -> Mapping[str, frozenset[str]]:
+        found = self._type_aliases.get(summary.path)
+        if found is None:
+            found = self._type_aliases[summary.path] = dict(summary.facts.type_aliases)
+        return found
 
     def _graphed(self) -> frozenset[str]:
         """Where the project speaks of whole graphs: the names, as they are called, of what is made one and of all that
@@ -347,12 +592,7 @@ class Project:
         """The functions (qualified names) and classes of a module that are compiled, or may be, somewhere else."""
         found = set(self.compiled.get(summary.module, ()))
         if self.scripted:
-            speaks = summary.facts.mentions_script  # then its classes may be helpers of what is compiled
-            classes = {k.qualname for k in summary.facts.classes if speaks or self._is_torch_module(summary.path, k)}
-            for qualname in summary.functions:
-                owner, _, name = qualname.rpartition(".")
-                if name in self.scripted and (not owner or owner in classes):
-                    found.add(qualname)
+            found |= self._reached(summary, self.scripted, self.script_classes)
         if self.graphed:
             for qualname in summary.functions:
                 owner = qualname.rpartition(".")[0]
@@ -362,6 +602,12 @@ class Project:
 
     def _is_torch_module(self, path: str, klass: ClassFacts) -> bool:
         """Whether a class, or one that it is derived from in the project, has a base of ``torch.nn``."""
+        key = path, klass.qualname
+        if key not in self._torch_modules:
+            self._torch_modules[key] = self._has_torch_base(path, klass)
+        return self._torch_modules[key]
+
+    def _has_torch_base(self, path: str, klass: ClassFacts) -> bool:
         seen: set[tuple[str, str]] = set()
         pending = [(path, klass)]
         while pending:

@@ -181,6 +181,58 @@ def test_attributes_set_by_name(body: str, sets: bool) -> None:
     assert not klass.hazards
 
 
+def test_names_of_types() -> None:
+    text = """
+        from typing import NamedTuple, Union
+        Adj = Union[int, "a.Sparse"]
+        if Adj:
+            Adj = Dense | None
+        Rows = NamedTuple("Rows", [("row", Row)])
+        Alias: TypeAlias = list[Adj]
+        number = 1 + count
+        made = build(Row)
+        def f(a: Adj, *, b: "list[b.Box]" = []) -> Result:
+            x: Local = 1
+            if isinstance(x, (Asked, c.Asked)):
+                y = torch.jit.annotate(list[Noted], [])
+        def g(a, b):  # type: ignore
+            # type: (Tensor, Commented) -> Result
+            return a
+        class C(NamedTuple):
+            row: Row
+        """
+    assert {name: set(types) for name, types in facts(text).type_aliases} == {
+        "Adj": {"Union", "int", "a.Sparse", "Dense"},
+        "Rows": {"NamedTuple", "Rows", "row", "Row"},
+        "Alias": {"list", "Adj"},
+    }
+    assert function(text).signature_types == {"Adj", "list", "b.Box", "Result"}
+    assert function(text).body_types == {"Local", "Asked", "c.Asked", "list", "Noted"}
+    assert function(text, "g").signature_types == {"Tensor", "Commented", "Result"}
+    assert facts(text).classes[0].types == {"Row"}
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "scriptable"),
+    [
+        pytest.param("(x, y=lambda: 1)", "return [x for x in y]", True, id="lambda-as-a-default"),
+        pytest.param("(x, *, y)", "with x: assert y", True, id="block"),
+        pytest.param("(*x)", "pass", False, id="any-number-of-arguments"),
+        pytest.param("(**x)", "pass", False, id="any-keywords"),
+        pytest.param("(x)", "return sorted(x, key=lambda y: -y)", False, id="lambda"),
+        pytest.param("(x)", "if x:\n  def g(): pass", False, id="definition"),
+        pytest.param("(x)", "class A: pass", False, id="class"),
+        pytest.param("(x)", "import os", False, id="import"),
+        pytest.param("(x)", "global y", False, id="global-name"),
+        pytest.param("(x)", "try: pass\n finally: pass", False, id="try"),
+        pytest.param("(x)", "yield x", False, id="generator"),
+    ],
+)
+def test_what_torchscript_refuses(head: str, body: str, scriptable: bool) -> None:
+    assert function(f"def f{head}:\n {body}\n").is_scriptable is scriptable
+    assert not function(f"async def f{head}:\n {body}\n").is_scriptable
+
+
 def test_hazards_set_on_other_objects_and_fields_given_as_text() -> None:
     found = facts(
         """

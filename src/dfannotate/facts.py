@@ -107,6 +107,16 @@ _CAPTURES: tuple[type[ast.AST], ...] = (
 _MOST_NESTED = 18
 """Blocks in blocks; Python compiles no more than 20, a region included."""
 
+_UNSCRIPTABLE: frozenset[type] = frozenset(
+    {ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Try}
+    | {ast.AsyncFor, ast.AsyncWith}
+)
+"""Statements that TorchScript compiles nowhere, not even where it would never run them."""
+
+_TYPE_ARGUMENTS = {"isinstance": 1, "annotate": 0}
+"""Calls, by their last name, that are given a type -> which of their arguments it is."""
+
+_TYPE_COMMENT = re.compile(r"#\s*type:(?!\s*ignore\b)(.*)")
 _PLACEHOLDER_RAISES = frozenset({"NotImplementedError", "NotImplemented"})
 _SCRIPT = re.compile(r"(?i:torch\.jit\b|torchscript|jit\.script|\bscriptable)")
 _GRAPH_WORDS = ("allow_in_graph", "fullgraph", "torch.export", "symbolic_trace")
@@ -196,6 +206,12 @@ class FunctionFacts:
     lets_go: bool
     """Gives up one of its own parameters, so that the object can go, or to break a circle of an exception and the
     frames of its traceback."""
+    signature_types: frozenset[str] = frozenset()
+    """The dotted names, as they are written, in the annotations and type comments of its parameters and result."""
+    body_types: frozenset[str] = frozenset()
+    """Those in the annotations of its own variables, and in the types that it asks for (``isinstance(x, Sparse)``)."""
+    is_scriptable: bool = True
+    """Holds nothing that TorchScript refuses whatever the rest is: a definition, a lambda, ``try``, ``*args``, …"""
 
     @property
     def first_parameter(self) -> str:
@@ -220,6 +236,8 @@ class ClassFacts:
     """Which of ``__init__`` and ``run`` it has itself."""
     hands_frames: bool = False
     """Its constructor calls what reads the arguments off its frame and off its heirs'."""
+    types: frozenset[str] = frozenset()
+    """The dotted names, as they are written, in the annotations of its body (the fields of a named tuple)."""
 
 
 @dataclass(frozen=True)
@@ -345,6 +363,9 @@ class ModuleFacts:
     definition stands in that part: programs that hand on parts of their own text cut them out by such marks."""
     compares_code: bool = False
     """Tells by their code whether two functions are the same, or imports what does: an heir's method and its base's."""
+    type_aliases: tuple[tuple[str, frozenset[str]], ...] = ()
+    """Top-level name -> the dotted names in what it may stand for as a type (``Adj = Union[Tensor, Sparse]``), all
+    assignments to it taken together."""
 
     def import_map(self) -> dict[str, str]:
         return dict(self.imports)
@@ -394,6 +415,7 @@ class _Context:
     """What is gathered about one function (or the module's own code) while its statements are walked."""
 
     __slots__ = (
+        "asked",
         "backs",
         "calls",
         "counts",
@@ -414,6 +436,7 @@ class _Context:
         "self_name",
         "stands_in",
         "statements",
+        "unscriptable",
         "walks",
         "withs",
         "yields",
@@ -445,7 +468,9 @@ class _Context:
         self.let_go: set[str] = set()
         """Names that are deleted or set to None."""
         self.statements = 0
-        self.loop = self.withs = self.yields = self.recursive = False
+        self.asked: list[ast.expr] = []
+        """Annotations of variables, and types that calls are given."""
+        self.loop = self.withs = self.yields = self.recursive = self.unscriptable = False
         self.frames = self.backs = 0
         self.walks = self.counts = False
 
@@ -466,12 +491,13 @@ class _Context:
 
 
 class _Class:
-    __slots__ = ("defines", "frames", "getattr", "hazards", "qualname", "sets")
+    __slots__ = ("defines", "frames", "getattr", "hazards", "qualname", "sets", "types")
 
     def __init__(self, qualname: str) -> None:
         self.qualname = qualname
         self.hazards: set[str] = set()
         self.defines: set[str] = set()
+        self.types: list[ast.expr] = []
         self.getattr = self.sets = self.frames = False
 
 
@@ -496,6 +522,12 @@ class _Walk:
         self.resolved = _Resolved(self.imports)
         self.renamed: set[tuple[str, str]] = set()
         self.copied: set[str] = set()
+        self.type_aliases: dict[str, set[str]] = {}
+        self.type_comments: list[tuple[int, list[str]]] = []
+        """The names in each type comment, by its line."""
+        if "type:" in source.text and _TYPE_COMMENT.search(source.text):
+            comments = ((number, _TYPE_COMMENT.search(line)) for number, line in enumerate(self.lines, 1))
+            self.type_comments = [(number, _DOTTED.findall(found[1])) for number, found in comments if found]
         self.hides_frames = False
         self.tracer_modules: set[str] = set()
         self.lists_itself = False
@@ -544,6 +576,7 @@ class _Walk:
             renamed=frozenset(pair for pair in self.renamed if pair[1] in callable_names),
             mentions_graph=_mentions_graph(self.source.text),
             compares_code=self._compares_code(),
+            type_aliases=tuple((name, frozenset(types)) for name, types in sorted(self.type_aliases.items())),
             source_readers=self._source_readers(),
             given=frozenset(self._given(known | self.imports.keys())),
             section_line=_find_section(body, self.lines) if "#{" in self.source.text else 0,
@@ -586,6 +619,7 @@ class _Walk:
             elif kind is ast.JoinedStr:
                 self.worker_calls.strings.append(node)
             elif kind is ast.Lambda:
+                context.unscriptable = True
                 self._scan([node.body], context, in_lambda=True)
                 self._scan([node.args], context)
                 continue
@@ -608,6 +642,8 @@ class _Walk:
 
     def _statement(self, node: Any, kind: type, context: _Context) -> bool:
         """Note what a statement says of its context; whether nothing in it is left to walk."""
+        if kind in _UNSCRIPTABLE:
+            context.unscriptable = True
         if kind is ast.FunctionDef or kind is ast.AsyncFunctionDef:
             self._enter_function(node, context)
             return True
@@ -619,10 +655,16 @@ class _Walk:
             return True
         if kind is ast.Assign:
             self._rename(node)
+            if context.scope == "module":
+                self._note_alias(node.targets, node.value)
             context.let_go.update(_names_let_go(node))
             if any(isinstance(target, ast.Name) and target.id in HIDDEN_FRAMES for target in node.targets):
                 context.frames = max(context.frames, 1)
                 self.hides_frames |= context.scope == "module"
+        elif kind is ast.AnnAssign:
+            context.asked.append(node.annotation)
+            if context.scope == "module" and node.value:
+                self._note_alias([node.target], node.value)
         elif kind is ast.With or kind is ast.AsyncWith:
             context.withs = True
         elif kind is ast.Delete:
@@ -631,9 +673,22 @@ class _Walk:
             self._take(node.names)
             if kind is ast.Global:
                 self.worker_calls.global_names.update(node.names)
-        else:
+        elif kind is not ast.Try:
             context.loop = True
         return False
+
+    def _note_alias(self, targets: list[ast.expr], value: ast.expr) -> None:
+        """Note what top-level names stand for that may be types."""
+        if isinstance(value, ast.Call):  # NamedTuple("Batch", [("rows", Sparse)])
+            is_type = dotted(value.func).rpartition(".")[2] == "NamedTuple"
+        elif isinstance(value, ast.BinOp):
+            is_type = isinstance(value.op, ast.BitOr)
+        else:
+            is_type = isinstance(value, (ast.Name, ast.Attribute, ast.Subscript))
+        if is_type:
+            for target in targets:
+                if isinstance(target, ast.Name):
+                    self.type_aliases.setdefault(target.id, set()).update(_names_in(value))
 
     def _rename(self, node: ast.Assign) -> None:
         value = node.value
@@ -697,6 +752,7 @@ class _Walk:
                 klass.defines.add(node.name)
         context = _Context("function", node.name, outer, klass, self_name, node)
         context.parameters = frozenset(argument.arg for argument in every)
+        context.unscriptable = bool(arguments.vararg or arguments.kwarg) or isinstance(node, ast.AsyncFunctionDef)
         self.functions.append((node, context))
         self._scan(node.body, context)
 
@@ -715,6 +771,7 @@ class _Walk:
         klass.hazards.update(vocabulary.HAZARDOUS_NAMES & bound)
         klass.getattr = not bound.isdisjoint(("__getattr__", "__getattribute__"))
         self._scan(node.body, context)
+        klass.types = context.asked
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
         if isinstance(node, ast.Import):
@@ -756,6 +813,9 @@ class _Walk:
         context.calls.append((name, node.lineno))
         if may_make_workers(last):
             self.worker_calls.note(node, name, context.qualname, context.definitions)
+        position = _TYPE_ARGUMENTS.get(last)
+        if position is not None and len(node.args) > position:
+            context.asked.append(node.args[position])
         if last in _TELLING_CALLS:
             self._telling_call(node, name, last, context)
         for keyword in node.keywords:
@@ -950,7 +1010,21 @@ class _Walk:
             is_continued=self._is_continued(node.lineno),
             counts_lines=context.counts,
             lets_go=bool(context.let_go) and not context.let_go.isdisjoint(p.name for p in parameters),
+            signature_types=self._signature_types(node, parameters),
+            body_types=_names_of(context.asked),
+            is_scriptable=not (context.unscriptable or context.yields),
         )
+
+    def _signature_types(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef, parameters: tuple[Parameter, ...]
+    ) -> frozenset[str]:
+        names = [name for parameter in parameters for name in parameter.annotation]
+        if node.returns:
+            names += _names_in(node.returns)
+        for line, commented in self.type_comments:
+            if node.lineno <= line <= (node.end_lineno or 0):
+                names += commented
+        return frozenset(names)
 
     def _is_continued(self, line: int) -> bool:
         """Whether a backslash joins the line to the one above it."""
@@ -984,6 +1058,7 @@ class _Walk:
             sets_attributes=klass.sets,
             defines=frozenset(klass.defines),
             hands_frames=klass.frames,
+            types=_names_of(klass.types),
         )
 
     def _of_context(self, node: ast.expr) -> str:
@@ -1184,7 +1259,7 @@ _COPYING_METHODS = frozenset(
 _STATEMENTS: frozenset[type] = frozenset(kind for kind in PARTS if issubclass(kind, ast.stmt))
 _TELLING_STATEMENTS: frozenset[type] = frozenset(
     {ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal}
-    | {ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Assign, ast.Delete}
+    | {ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Assign, ast.AnnAssign, ast.Delete, ast.Try}
 )
 _TELLING_ATTRIBUTES = vocabulary.HAZARDOUS_NAMES | LOOKED_AT | FRAME_ATTRIBUTES.keys() | {"f_back", "__dict__"}
 _TELLING_CALLS = (
@@ -1347,6 +1422,10 @@ def _names_in(annotation: ast.expr | None) -> tuple[str, ...]:
         else:
             stack.extend(ast.iter_child_nodes(node))
     return tuple(found)
+
+
+def _names_of(annotations: list[ast.expr]) -> frozenset[str]:
+    return frozenset(name for one in annotations for name in _names_in(one)) if annotations else frozenset()
 
 
 def _mpi_meaning(names: tuple[str, ...], is_assignment: bool) -> Literal["init", "finalize", "world", ""]:

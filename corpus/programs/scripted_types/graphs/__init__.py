@@ -1,0 +1,3 @@
+from .kinds import *
+from .layers import Layer
+from .sparse import Sparse
