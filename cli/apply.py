@@ -23,7 +23,8 @@ from dfannotate.cli.show import Messages, UserError, count, diff_of, print_json,
 from dfannotate.cli.state import FOLDER, MANIFEST_NAME, ROOT_MARKS, project_root
 from dfannotate.codemods import Context
 from dfannotate.codemods.annotate import annotate
-from dfannotate.codemods.project import FileSummary, Project, summarize
+from dfannotate.codemods.index import FileSummary, summarize
+from dfannotate.codemods.project import Project
 from dfannotate.codemods.revert import exact_text, structural_text
 from dfannotate.edits import EditError, unified_diff
 from dfannotate.facts import ModuleFacts, find_facts

@@ -21,7 +21,8 @@ Asked = Sequence[tuple[str, "str | None"]]
 
 if TYPE_CHECKING:
     from dfannotate.codemods import Context
-    from dfannotate.codemods.project import FileSummary, Project
+    from dfannotate.codemods.index import FileSummary
+    from dfannotate.codemods.project import Project
     from dfannotate.facts import ModuleFacts
     from dfannotate.rules.loaders import Maker
 
@@ -118,7 +119,8 @@ class LintProject:
         """A file and, as far as is asked for them, the modules that it leads to. Those are found once a run."""
         if facts.sha256 not in self._indexes:
             from dfannotate.cli.locate import module_name
-            from dfannotate.codemods.project import Project, summarize
+            from dfannotate.codemods.index import summarize
+            from dfannotate.codemods.project import Project
 
             path = Path(self._absolute.get(facts.path, facts.path))
             summary = summarize(facts.path, module_name(path), facts)

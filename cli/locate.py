@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dfannotate.cli import files
-from dfannotate.codemods.project import FileSummary, summarize
+from dfannotate.codemods.index import FileSummary, summarize
 from dfannotate.facts import find_facts
 from dfannotate.source import ParseFailure, read_source
 

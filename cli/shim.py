@@ -20,7 +20,7 @@ from dfannotate.cli import files
 from dfannotate.cli.locate import is_package
 from dfannotate.cli.show import diff_of
 from dfannotate.codemods import Shim
-from dfannotate.codemods.project import FileSummary
+from dfannotate.codemods.index import FileSummary
 from dfannotate.codemods.shim import MARK, every_text, shim_text
 from dfannotate.manifest import FileEntry, Manifest
 from dfannotate.source import ParseFailure, digest, split_lines

@@ -23,6 +23,8 @@ import pytest
 
 from dfannotate.codemods import Context
 from dfannotate.codemods.annotate import annotate
+from dfannotate.codemods.index import FileSummary, summarize
+from dfannotate.codemods.project import Project
 from dfannotate.codemods.revert import exact_text, structural_text
 from dfannotate.facts import find_facts
 from dfannotate.manifest import FileEntry
@@ -94,6 +96,16 @@ class Rewritten:
 
 
 Rewrite = Callable[..., Rewritten]
+
+
+def project_of(files: dict[str, str], *, found_late: tuple[str, ...] = ()) -> Project:
+    """A project of these texts by their paths; those modules that are ``found_late`` are located when one is needed."""
+    summaries: dict[str, FileSummary] = {}
+    for path, text in files.items():
+        module = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        summaries[module] = summarize(path, module, find_facts(read_source(path, text.encode())))
+    early = [one for name, one in summaries.items() if name not in found_late]
+    return Project(early, (), summaries.get)
 
 
 def context_of(

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from dfannotate.codemods.project import Project, summarize
+from dfannotate.codemods.index import summarize
+from dfannotate.codemods.project import Project
 from dfannotate.facts import find_facts
 from dfannotate.manifest import load
 from dfannotate.source import read_source

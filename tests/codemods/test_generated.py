@@ -22,7 +22,8 @@ from hypothesis import strategies as st
 
 from dfannotate.cli.main import main
 from dfannotate.codemods.annotate import annotate
-from dfannotate.codemods.project import Project, summarize
+from dfannotate.codemods.index import summarize
+from dfannotate.codemods.project import Project
 from dfannotate.codemods.revert import exact_text, structural_text
 from dfannotate.facts import find_facts, first_line, is_docstring
 from dfannotate.shapes import Names, is_inserted_statement, is_wrapper

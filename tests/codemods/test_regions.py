@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from dfannotate.codemods.annotate import annotate
-from dfannotate.codemods.project import LARGE_PACKAGE, Project, summarize
+from dfannotate.codemods.index import summarize
+from dfannotate.codemods.project import LARGE_PACKAGE, Project
 from dfannotate.facts import find_facts
 from dfannotate.source import read_source
 

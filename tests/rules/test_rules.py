@@ -13,8 +13,8 @@ import pytest
 
 from dfannotate import vocabulary
 from dfannotate.codemods import Context
+from dfannotate.codemods.index import summarize
 from dfannotate.codemods.project import Project as FactsProject
-from dfannotate.codemods.project import summarize
 from dfannotate.codemods.repair import Repaired, repair, repair_text
 from dfannotate.facts import ModuleFacts, find_facts
 from dfannotate.rules import CODE, Case, Finding, Module, Rule, TextFile, discover

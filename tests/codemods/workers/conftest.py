@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import pytest
 
 from dfannotate.codemods.annotate import Annotated, annotate
-from dfannotate.codemods.project import Project, summarize
+from dfannotate.codemods.index import summarize
+from dfannotate.codemods.project import Project
 from dfannotate.codemods.revert import exact_text, structural_text
 from dfannotate.facts import find_facts
 from dfannotate.manifest import FileEntry
