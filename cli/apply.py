@@ -272,8 +272,7 @@ def _planning(
             continue
         reason = None if str(paths[rel]) in named else why_file_left_out(rel, summary.facts)
         by_tracer = places.is_imported_by_tracer(summary)
-        is_seen = places.watched and places.is_plainly_in_package(summary)
-        place = places.of(summary) if (config.shim or by_tracer or is_seen) and not reason else None
+        place = places.of(summary) if (config.shim or by_tracer or places.watched) and not reason else None
         if by_tracer and place is None:
             reason = reason or "imported by the tracer"
         if reason:

@@ -1,5 +1,7 @@
 """``shim = true``: annotated files import from a small generated module, one a package, which may load the tracer.
 
+So they do without being told where the project looks at what is imported, or the tracer imports the package itself.
+
 Where it lies, and what it is called, is decided by how the project imports its modules: a module that its importer
 could not find would break the program. Where that cannot be told, a file imports the tracer itself.
 """
@@ -98,10 +100,6 @@ class Places:
         path = self._paths[summary.path]
         package = self._package(path)
         return (path.stem if package is None else package.name) in vocabulary.IMPORTED_BY_TRACER
-
-    def is_plainly_in_package(self, summary: FileSummary) -> bool:
-        """Whether a file is of a package, and always imported as a part of it."""
-        return self._package(self._paths[summary.path]) is not None and not self._is_script(summary)
 
     def _beside(self, path: Path, summary: FileSummary) -> Shim | None:
         """A shim in the folder of a file that is in no package: for scripts, and what stands beside them."""

@@ -509,18 +509,22 @@ print(json.dumps([sorted(seen), [name for name in ("dftracer", "torch", "numpy")
 
 
 @pytest.mark.parametrize("watch", WATCHES)
-def test_where_imports_are_watched_a_package_does_not_import_the_tracer(
+def test_where_imports_are_watched_the_tracer_is_kept_out_of_them(
     watch: str, write_tree: WriteTree, run_cli: RunCli
 ) -> None:
     root = write_tree({**WATCHED, "tests/test_imports.py": WATCHES[watch]})
     before = files_of(root)
     assert run_cli("apply", root / "pkg", root / "main.py", "--functions", "all").code == 0
     annotated = files_of(root)
-    assert set(annotated) - set(before) == {"pkg/_dftracer.py"}
+    assert set(annotated) - set(before) == {"pkg/_dftracer.py", "_dftracer.py"}
     assert annotated["pkg/_dftracer.py"].decode() == shim_text(CURRENT, late=True)
-    # What is run by its path starts the tracing: it imports the tracer itself.
-    starts = dict.fromkeys(("main.py", "pkg/tool.py"), CURRENT.module)
-    assert imports(root) == {"pkg/a.py": "pkg._dftracer", **starts}
+    # A script has none that imports the tracer with tracing off; with it on, it is what starts the tracing.
+    assert annotated["_dftracer.py"].decode() == shim_text(CURRENT)
+    assert imports(root) == {
+        "pkg/a.py": "pkg._dftracer",
+        "pkg/tool.py": "pkg._dftracer or dftracer.python",
+        "main.py": "_dftracer",
+    }
     assert run_cli("apply", root / "pkg", root / "main.py", "--functions", "all").code == 0
     assert files_of(root) == annotated
     assert run_cli("lint", root).code == 0
@@ -555,13 +559,24 @@ def test_what_a_package_imports_is_what_it_was(
     assert after - before == {"functools", "itertools", "pkg._dftracer", "sys"}
 
 
-def test_a_watched_project_that_asks_for_the_shim_has_one_in_its_scripts_too(
-    write_tree: WriteTree, run_cli: RunCli
-) -> None:
-    root = write_tree({**WATCHED, "pyproject.toml": CONFIGURED, "tests/test_imports.py": WATCHES["asked"]})
-    assert run_cli("apply", root / "pkg", root / "main.py").code == 0
-    assert (root / "pkg/_dftracer.py").read_text() == shim_text(CURRENT, late=True)
-    assert (root / "_dftracer.py").read_text() == shim_text(CURRENT)
+def test_a_script_that_asks_what_is_imported_is_told_what_it_was(write_tree: WriteTree, run_cli: RunCli) -> None:
+    asks = "import sys\n\nprint('numpy' in sys.modules, 'dftracer' in sys.modules)\n"
+    root = write_tree({"train.py": f"{asks}\n\n{WORK}{GUARD}{asks}"})
+
+    def run() -> str:
+        return subprocess.run(
+            [sys.executable, root / "train.py"],
+            env=without_tracer_variables(os.environ),
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT,
+            check=True,
+        ).stdout
+
+    before = run()
+    assert run_cli("apply", root, "--functions", "all").code == 0
+    assert imports(root) == {"train.py": "_dftracer"}
+    assert run() == before == "False False\n['a', 'b']\nFalse False\n"
 
 
 # --- for real -------------------------------------------------------------------------------------------------------
