@@ -35,6 +35,7 @@ class Lifecycle(Codemod):
         facts, context = plan.facts, plan.context
         if facts.initialize_lines:
             plan.is_entry = bool(facts.guards) or context.is_entry
+            _reserve_own_starts(plan)
             return
         finalizes = [m for m in facts.mpi if m.what == "finalize"]
         begins = bool(facts.guards or context.is_entry or context.entry_functions)
@@ -155,6 +156,15 @@ def _note_start(plan: Plan, function: str, line: int, *more: str) -> None:
     plan.is_entry = True
     if function != MODULE:
         plan.reserved[function] = "entry-point"
+
+
+def _reserve_own_starts(plan: Plan) -> None:
+    """What starts tracing as the program has it, and what is around that."""
+    for line in plan.facts.initialize_lines:
+        around = [function for function in plan.facts.functions if function.line <= line <= function.end_line]
+        if around:
+            plan.reserved.setdefault(max(around, key=lambda function: function.line).qualname, "starts-tracing")
+    _reserve_callers(plan)
 
 
 def _reserve_callers(plan: Plan) -> None:

@@ -1040,3 +1040,31 @@ def test_site_lines_of_several_starts_follow_the_file(rewrite: Callable[..., Any
     starts = [number for number, line in enumerate(lines, 1) if "initialize_log" in line]
     found = [(site.function, site.line) for site in done.entry.sites if site.kind == "lifecycle"]
     assert found == [("<module>", starts[0]), ("main", starts[1])]
+
+
+def test_functions_around_a_start_of_the_programs_own(rewrite: Callable[..., Any]) -> None:
+    """Their events would begin before there is a trace, in 1970; what handed the tracer on does not matter."""
+    source = """
+    from tracing import Tracer
+    class Args:
+        def start(self):
+            if self.path:
+                return Tracer.initialize_log(self.path, None, process_id=-1)
+        def work(self):
+            open("x")
+    def launch():
+        def begin():
+            return Args().start()
+        return begin()
+    def count():
+        open("x")
+    if __name__ == "__main__":
+        launch()
+    """
+    done = rewrite(source)
+    assert done.traced == ["Args.work", "count"]
+    assert done.reasons == {
+        "Args.start": "starts-tracing",
+        "launch.<locals>.begin": "around-initialize",
+        "launch": "around-initialize",
+    }
