@@ -1528,6 +1528,53 @@ def takes(f): return str(of(f, follow_wrapped=False))
 def add(a, b): return a + b
 print(takes(add))
 """,
+    "what-a-call-would-bind": """
+import inspect
+def bound(f): return inspect.getcallargs(f, 1, 2)
+def add(a, b): return a + b
+print(bound(add))
+""",
+    "what-one-call-would-bind": """
+import inspect
+def add(a, b): return a + b
+print(inspect.getcallargs(add, 1, 2), add(1, 2))
+""",
+    "signature-of-its-own": """
+from inspect import Signature
+def takes(f): return str(Signature.from_callable(f, follow_wrapped=False))
+def add(a, b): return a + b
+print(takes(add))
+""",
+    "file-that-it-stands-in": """
+import inspect
+def home(f): return inspect.getfile(f)
+def add(a, b): return a + b
+print(home(add))
+""",
+    "asked-whether-it-is-wrapped": """
+import inspect
+def plain(f): return inspect.unwrap(f) is f
+def add(a, b): return a + b
+print(plain(add))
+""",
+    "error-of-the-call-itself": """
+import sys
+def call(f, *given):
+    try: return f(*given)
+    except TypeError:
+        if sys.exc_info()[2].tb_next is None: return 'takes other arguments'
+        return 'went wrong'
+def add(a, b): return a + b
+print(call(add, 1), call(add, 1, ''))
+""",
+    "error-from-within": """
+def call(f, *given):
+    try: return f(*given)
+    except TypeError as error: return 'inside' if error.__traceback__.tb_next else 'outside'
+class A:
+    def __init__(self, a): self.a = a + 1
+print(call(A), call(A, ''))
+""",
     "method": """
 def bound(m): return m.__func__.__code__.co_varnames
 class A:
@@ -1577,6 +1624,10 @@ LOOKED_AT_ONE = {
     "object-of-its-own-class": "class A:\n    def f(self): return self.__wrapped__, open('x')\n",
     "other-attribute": "def f(g): return g.__name__, g.__doc__, getattr(g, '__module__'), open('x')\n",
     "signature": "import inspect\ndef f(g): return inspect.signature(g), open('x')\n",
+    "signature-that-follows": "import inspect\ndef f(g): return inspect.Signature.from_callable(g), open('x')\n",
+    "last-frame-of-an-error": "def g(t):\n    while t.tb_next: t = t.tb_next\ndef f(): open('x')\n",
+    "other-frame-of-an-error": "def g(e): return e.with_traceback(e.__traceback__.tb_next)\ndef f(): open('x')\n",
+    "file-of-a-package": "import inspect, tkinter\ndef f(): return inspect.getfile(tkinter.mainloop), open('x')\n",
     "name-of-another-package": "import tools\ndef f(g): return tools.getfullargspec(g), open('x')\n",
     "del-of-a-local": "def f(g):\n    x = open(g)\n    del x\n",
     "del-of-an-item": "def f(g):\n    del g[0], g.x\n    open('x')\n",
@@ -1588,8 +1639,19 @@ def test_near_miss_of_a_function_that_is_told_from_its_wrapper(source: str) -> N
     assert re.search(r"@_dft\.log\n *def f", annotated({"m.py": source})["m.py"].edited.text)
 
 
-def test_functions_that_any_module_of_the_project_may_look_into() -> None:
-    files = {"tool.py": "def arity(f): return f.__code__.co_argcount\n", "lib.py": "def f(x): open(x)\n"}
+@pytest.mark.parametrize(
+    "tool",
+    [
+        pytest.param("def arity(f): return f.__code__.co_argcount\n", id="itself"),
+        pytest.param("import six\ndef arity(f): return six.get_function_code(f).co_argcount\n", id="by-six"),
+        pytest.param(
+            "from boltons.funcutils import FunctionBuilder as B\ndef arity(f): return len(B.from_func(f).args)\n",
+            id="by-a-builder-of-functions",
+        ),
+    ],
+)
+def test_functions_that_any_module_of_the_project_may_look_into(tool: str) -> None:
+    files = {"tool.py": tool, "lib.py": "def f(x): open(x)\n"}
     assert "with DFTracerFn" in annotated(files)["lib.py"].edited.text
 
 
