@@ -33,6 +33,11 @@ HOOKS = frozenset(
 
 DECORATED_DUNDERS = frozenset({"__init__", "__call__", "__getitem__", "__next__", "__enter__", "__exit__"})
 
+COUNTED_PARAMETERS = frozenset(
+    f"{when}_{what}" for when in ("setup", "teardown") for what in ("module", "class", "method", "function")
+)
+"""Functions of tests that pytest gives an argument if their code, or that of what is in their place, takes one."""
+
 PROPERTIES = frozenset(
     {
         "property",
@@ -329,7 +334,8 @@ def _why_region(function: FunctionFacts, module: ModuleFacts, around: Surroundin
     if function.scope == "class" and is_dunder(function.name) and function.name not in DECORATED_DUNDERS:
         return "dunder"
     is_compared = around.compares_code and function.scope == "class"
-    if function.name in around.wrapped_names or around.looks_into or is_compared:
+    is_looked_into = function.name in around.wrapped_names or function.name in COUNTED_PARAMETERS
+    if is_looked_into or around.looks_into or is_compared:
         return "introspected"
     if function.name == "__init__" and around.rewrites_init and around.unsafe_classes.get(function.owner):
         return "introspected"

@@ -357,8 +357,8 @@ class ModuleFacts:
     ``import a.b`` and for ``from a import b``); relative imports keep their leading dots."""
     copied: frozenset[str] = frozenset()
     """What the file takes the attributes of as a whole (``cls.dispatch.__dict__``): a wrapper has one more, by which
-    what they are given to would pass for a wrapper of the same function. And what it caches by its code
-    (``memory.cache(f)``): the code of a wrapper never changes."""
+    what they are given to would pass for a wrapper of the same function. And what it hands to somebody who reads its
+    code: ``memory.cache(f)``, ``signal.connect(f)``, ``inspect.getcallargs(f)``."""
     renamed: frozenset[tuple[str, str]] = frozenset()
     """(attribute, name of a function or of something imported) where the one is set to the other."""
     mentions_graph: bool = False
@@ -848,7 +848,9 @@ class _Walk:
         if last in ("_getframe", "currentframe"):
             depth = _integer(node.args[0]) if node.args and last == "_getframe" else 0
             context.frames = max(context.frames, depth)
-        if last == "cache" and node.args:  # of joblib: results on disk hold as long as the function's code does
+        # Joblib keeps results on disk for as long as the function's code is the same; toolkits read off the code of a
+        # slot how many of a signal's values it takes, or try it with fewer where the call itself was an error.
+        if last in ("cache", "connect") and node.args:
             self.copied.add(dotted(node.args[0]).rpartition(".")[2])
         if last in ("getattr", "hasattr") and len(node.args) > 1:
             name_of = node.args[1]
@@ -1306,7 +1308,7 @@ _TELLING_CALLS = (
     | FRAME_HANDERS
     | {
         *(vocabulary.INITIALIZE, "globals", "dir", "vars", "locals", "_getframe", "currentframe", "warn", "setattr"),
-        *("delattr", "getattr", "hasattr", "cache"),
+        *("delattr", "getattr", "hasattr", "cache", "connect"),
     }
 )
 """Of all others, the walk has no more to note."""

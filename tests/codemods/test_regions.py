@@ -1446,6 +1446,49 @@ def test_functions_whose_results_are_kept_as_long_as_their_code() -> None:
     assert "@_dft.log\ndef g(x):\n    return open(x)" in text
 
 
+READ_BY_OTHERS = {
+    "slot": """
+import operator
+code_of = operator.attrgetter("__code__")  # as the toolkit does, out of sight of the project
+class Signal:
+    def __init__(self): self.slots = []
+    def connect(self, slot): self.slots.append((slot, code_of(slot)))
+    def emit(self, *values):
+        for slot, code in self.slots: slot(*values if code.co_flags & 4 else values[:code.co_argcount - 1])
+class Window:
+    def __init__(self): self.clicked = Signal(); self.clicked.connect(self.on_click); self.clicked.emit(True)
+    def on_click(self): print("clicked")
+Window()
+""",
+    "set-up-of-tests": """
+import operator
+code_of = operator.attrgetter("__code__")  # as pytest does
+class TestStack:
+    def setup_method(self): self.items = [1]
+    def test_pop(self): print(self.items.pop())
+def teardown_function(function): print(function)
+def run(case, test):
+    takes_test = code_of(case.setup_method).co_argcount - 1
+    case.setup_method(*[test][:takes_test])
+    getattr(case, test)()
+    teardown_function(*["test_f"][: code_of(teardown_function).co_argcount])
+run(TestStack(), "test_pop")
+""",
+}
+
+
+@pytest.mark.parametrize("program", READ_BY_OTHERS.values(), ids=READ_BY_OTHERS)
+def test_functions_whose_parameters_others_count_by_their_code(program: str, fake_tracer: Any) -> None:
+    done = annotated({"m.py": program}, every=True)["m.py"]
+    before, _, _ = fake_tracer.run(program)
+    after, events, _ = fake_tracer.run(done.edited.text)
+    assert (before.error, after) == ("", before)
+    assert {name for _, name in events} & {"on_click", "setup_method"}
+    assert "@_dft.log" in done.edited.text  # other functions are not concerned
+    header = "from dftracer.python import dft_fn\n_dft = dft_fn('m')\n"
+    assert fake_tracer.run(header + re.sub(r"(?m)^( *)def ", r"\1@_dft.log\n\1def ", program))[0] != before
+
+
 HARMLESS = {
     "longer-name": "class A:\n    steps = epochs = None" + LOAD,
     "local-name": "class A:" + LOAD + "    def go(self):\n        step = epoch = 'x'\n",
