@@ -33,6 +33,8 @@ class FileSummary:
     """Their qualified names."""
     graphed: tuple[str, ...]
     """Functions that a decorator makes a graph of, by the name they are called by."""
+    mods: tuple[str, ...]
+    """Qualified names of the functions that may say what attention takes into account, by what they are given."""
     torch_classes: frozenset[str]
     """Qualified names of the classes with a method that calls something of torch."""
     calls: tuple[tuple[str, frozenset[str]], ...]
@@ -52,6 +54,7 @@ def summarize(path: str, module: str, facts: ModuleFacts) -> FileSummary:
         (_called(f), frozenset(call.name.rpartition(".")[2] for call in f.calls)) for f in facts.functions if f.calls
     )
     graphed = tuple(_called(f) for f in facts.functions if f.decorators and any(map(makes_graph, f.decorators)))
+    mods = tuple(f.qualname for f in facts.functions if _is_mod(f))
     torch = frozenset(f.owner for f in facts.functions if any("torch" in call.name.split(".") for call in f.calls))
     names = tuple(function.qualname for function in facts.functions)
     properties = tuple(f.qualname for f in facts.functions if any(map(_makes_property, f.decorators)))
@@ -60,11 +63,24 @@ def summarize(path: str, module: str, facts: ModuleFacts) -> FileSummary:
     unscriptable = frozenset(f.owner for f in facts.functions if f.scope == "class" and keeps_class_from_script(f))
     unscriptable -= twice  # which of them it is cannot be told
     facts = replace(facts, functions=(), statements=())
-    return FileSummary(path, module, facts, frames, names, graphed, torch, calls, properties, compilable, unscriptable)
+    by_name = (frames, names, graphed, mods, torch, calls, properties)
+    return FileSummary(path, module, facts, *by_name, compilable, unscriptable)
 
 
 def _makes_property(decorator: str) -> bool:
     return decorator == "property" or decorator.endswith((".getter", ".setter"))
+
+
+def _is_mod(function: FunctionFacts) -> bool:
+    """Whether it may be a ``mask_mod`` or a ``score_mod``: (score, batch, head, place of the query, of the key)."""
+    given = [parameter.name for parameter in function.parameters if parameter.kind == "positional"]
+    if function.scope == "class" and function.first_parameter in ("self", "cls"):
+        del given[0]
+    if len(given) not in (4, 5):
+        return False
+    batch, head, query, key = given[-4:]
+    usual = (batch[0] == "b" and head[0] == "h") or ("q" in query and "k" in key)
+    return usual or ".<locals>." in function.qualname
 
 
 def _called(function: FunctionFacts) -> str:

@@ -14,11 +14,13 @@ from dfannotate.facts import LISTERS, SOURCE_SENDERS, ClassFacts
 from dfannotate.names import resolve
 from dfannotate.rules.loaders import MAKERS, OF_CONTEXTS, Maker
 from dfannotate.rules.safety import (
+    FLEX_ATTENTION,
     INIT_WRITERS,
     Surroundings,
     base_is_harmless,
     is_compiler,
     makes_graph,
+    makes_whole_graph,
     own_hazard,
 )
 
@@ -45,6 +47,8 @@ class Project(Index):
         self.listed = self._listed()
         self.compiled = self._compiled()
         self.script = TorchScript(self)
+        every_import = frozenset().union(*(s.facts.imported for s in self.files.values()))
+        self.uses_mods = any(name.startswith(FLEX_ATTENTION) for name in every_import)
         self.graphed = self._graphed()
         self.graph_classes = self._graph_classes()
         self.outlives = any(s.facts.outlives for s in self.files.values())
@@ -58,7 +62,6 @@ class Project(Index):
         self.walks_frames = any(s.facts.walks_frames for s in self.files.values())
         self.compares_code = any(s.facts.compares_code for s in self.files.values())
         self.outside = frozenset().union(*(s.facts.outside_hazards for s in self.files.values()))
-        every_import = (name for s in self.files.values() for name in s.facts.imported)
         self.rewrites_init = not INIT_WRITERS.isdisjoint(name.partition(".")[0] for name in every_import)
         self.entries = self._entries(console_scripts)
         self._bases: dict[tuple[str, str], list[tuple[str, str]]] = {}
@@ -144,40 +147,49 @@ class Project(Index):
         return {module: frozenset(names) for module, names in found.items()}
 
     def _graphed(self) -> frozenset[str]:
-        """Where the project speaks of whole graphs: the names, as they are called, of what is made one and of all that
-        this calls. Torch follows those calls, and a graph with the tracer in it is an error."""
-        if not any(summary.facts.mentions_graph for summary in self.files.values()):
-            return frozenset()
-        start = ["forward"]
+        """Where the project speaks of whole graphs, or uses operators that make them: the names, as they are called, of
+        what is made one and of all that this calls. Torch follows those calls, and a graph with the tracer in it is an
+        error."""
+        speaks = any(summary.facts.mentions_graph for summary in self.files.values())
+        start = ["forward"] if speaks else []
         for summary in self.files.values():
-            start += summary.graphed
-            start += (name.rpartition(".")[2] for callee, name in summary.facts.handed_over if makes_graph(callee))
-        return self.called_from(start)
+            if speaks:
+                start += summary.graphed
+            if self.uses_mods:
+                start += map(called_by, summary.mods)
+            for callee, name in summary.facts.handed_over:
+                if makes_whole_graph(callee) or (speaks and makes_graph(callee)):
+                    start.append(name.rpartition(".")[2])
+        return self.called_from(start) if start else frozenset()
 
     def _graph_classes(self) -> frozenset[tuple[str, str]]:
         """(path, qualified name) of classes whose methods may be meant where a graph's code calls one on some object:
-        those of which objects are made on the way, those that work on tensors, and the bases of both."""
+        those of which objects are made on the way, those that work on tensors, with their heirs, and all bases."""
         if not self.graphed:
             return frozenset()
-        found: set[tuple[str, str]] = set()
-        pending = [
+        bases = {
+            (path, klass.qualname): [place for base in klass.bases if (place := self.class_place(path, klass, base))]
+            for (path, _), klass in self.classes.items()
+        }
+        heirs: dict[tuple[str, str], list[tuple[str, str]]] = {}
+        for key, places in bases.items():
+            for place in places:
+                heirs.setdefault(place, []).append(key)
+        on_tensors = [
             (path, qualname)
             for (path, qualname), klass in self.classes.items()
-            if klass.name in self.graphed or qualname in self.files[path].torch_classes
+            if qualname in self.files[path].torch_classes or any(base.startswith("torch.") for base in klass.bases)
         ]
-        while pending:
-            key = pending.pop()
-            if key not in found:
-                found.add(key)
-                klass = self.classes[key]
-                places = (self.class_place(key[0], klass, base) for base in klass.bases)
-                pending.extend(place for place in places if place)
-        return frozenset(found)
+        meant = _spread(dict.fromkeys(on_tensors, "on tensors"), bases)
+        meant |= {key: "made" for key, klass in self.classes.items() if klass.name in self.graphed}
+        return frozenset(_spread(meant, heirs))
 
     def _compiled_in(self, summary: FileSummary) -> frozenset[str]:
         """The functions (qualified names) and classes of a module that are compiled, or may be, somewhere else."""
         found = set(self.compiled.get(summary.module, ()))
         found |= self.script.compiles(summary)
+        if self.uses_mods:
+            found.update(summary.mods)
         if self.graphed:
             for qualname in summary.functions:
                 owner = qualname.rpartition(".")[0]

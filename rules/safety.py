@@ -88,6 +88,18 @@ COMPILERS = (
 GRAPH_MAKERS = ("torch.compile", "torch.compiler.*", "torch._dynamo.*", "torch.fx.*", "torch.export*")
 """Those that follow the calls of what they are given."""
 
+FLEX_ATTENTION = "torch.nn.attention.flex_attention"
+WHOLE_GRAPH_MAKERS = (
+    "torch.cond",
+    "torch.while_loop",
+    "torch.scan",
+    "torch._higher_order_ops.*",
+    f"{FLEX_ATTENTION}.*",
+    "functorch.experimental.control_flow.*",
+)
+"""Operators that make a graph of each function they are given, wherever they are called: one that cannot be made of the
+whole is an error. Some of them count the parameters of the function's own code, too."""
+
 SCRIPT = "torch.jit.script"
 """Compiles what it is given, and whatever that calls."""
 
@@ -369,13 +381,19 @@ def _decorator_is_harmless(name: str) -> bool:
 @lru_cache(maxsize=4096)
 def is_compiler(name: str) -> bool:
     """Whether a decorator or a call (resolved, dotted) compiles what it is given, or reads its source."""
-    return any(fnmatchcase(name, pattern) for pattern in COMPILERS)
+    return any(fnmatchcase(name, pattern) for pattern in (*COMPILERS, *WHOLE_GRAPH_MAKERS))
 
 
 @lru_cache(maxsize=4096)
 def makes_graph(name: str) -> bool:
     """Whether a decorator or a call (resolved, dotted) makes a graph of what it is given and of all that this calls."""
     return any(fnmatchcase(name, pattern) for pattern in GRAPH_MAKERS)
+
+
+@lru_cache(maxsize=4096)
+def makes_whole_graph(name: str) -> bool:
+    """Whether a call (resolved, dotted) makes a graph of the whole of what it is given, wherever it stands."""
+    return any(fnmatchcase(name, pattern) for pattern in WHOLE_GRAPH_MAKERS)
 
 
 def _by_use(function: FunctionFacts, module: ModuleFacts) -> str | None:

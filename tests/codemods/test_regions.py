@@ -1985,6 +1985,52 @@ GRAPHED = {
         },
         {"f", "g"},
     ),
+    **{
+        how: (
+            {
+                "a.py": "import torch\nclass Net(torch.nn.Module):\n    def forward(self, x): return turned(x)\n"
+                "def turned(x): return x.sin()\n",
+                "run.py": f"import torch\nfrom a import Net\ndef run(net, options):\n{text}",
+            },
+            {"Net.forward", "turned"} if is_whole else set(),
+        )
+        for how, text, is_whole in (
+            ("whole-if-asked", "    return torch.compile(net, fullgraph=options.whole)\n", True),
+            ("whole-by-table", "    return torch.compile(net, **{'fullgraph': options.whole})\n", True),
+            ("whole-by-item", "    options['fullgraph'] = True\n    return torch.compile(net, **options)\n", True),
+            ("never-whole", "    return torch.compile(net, fullgraph=False, **{'fullgraph': None})\n", False),
+        )
+    },
+    "branches-and-loops": (
+        {
+            "a.py": "import torch\nfrom functools import partial\n"
+            "from torch._higher_order_ops.while_loop import while_loop\n"
+            "def yes(x): return turned(x)\ndef turned(x): return x.sin()\ndef no(n, x): return x\n"
+            "def more(i): return i < 3\ndef step(i): return (i + 1,)\n"
+            "def either(x): return torch.cond(x.sum() > 2, yes, partial(no, 1), (x,))\n"
+            "def repeat(x): return while_loop(cond_fn=more, body_fn=step, carried_inputs=(x,))\n"
+        },
+        {"yes", "turned", "no", "more", "step"},
+    ),
+    "what-attention-looks-at": (
+        {
+            "a.py": "from torch.nn.attention.flex_attention import create_block_mask, flex_attention\n"
+            "from masks import Masks, bias\n"
+            "def attend(q, mask): return flex_attention(q, q, q, score_mod=bias, block_mask=mask)\n"
+            "def blocks(given):\n    mask = given or Masks().window(3)\n"
+            "    return create_block_mask(mask, 1, 1, 8, 8)\n",
+            "masks.py": "def bias(score, b, h, i, j): return score + far(i, j)\ndef far(i, j): return i - j\n"
+            "def causal(b, h, q_idx, kv_idx): return q_idx >= kv_idx\nclass Masks:\n    def window(self, n):\n"
+            "        def near(b, h, i, j): return i - j < n\n        return near\n"
+            "    def same(self, b, h, q, k): return q == k\n    def size(self, a, b, c): return a\n"
+            "def other(a, b, c, d): return a\n",
+        },
+        {"bias", "far", "causal", "Masks.window.<locals>.near", "Masks.same"},
+    ),
+    "no-such-attention": (
+        {"a.py": "def causal(b, h, q_idx, kv_idx): return q_idx >= kv_idx\n"},
+        set(),
+    ),
     "parts-of-a-graph": (  # torch goes on behind a call that it cannot follow
         {"a.py": "import torch\ndef g(x): return x\n@torch.compile\ndef f(x): return g(x)\n"},
         {"f"},
