@@ -101,6 +101,12 @@ class LintProject:
     def exports(self, path: str, module: str) -> Mapping[str, str]:
         return self._handed(self._absolute.get(path, path), module)
 
+    def leaves_out(self, facts: ModuleFacts) -> bool:
+        from dfannotate.rules.selection import why_file_left_out
+
+        path = os.path.relpath(os.path.realpath(self._absolute.get(facts.path, facts.path)), self.root)
+        return why_file_left_out(Path(path).as_posix(), facts) is not None
+
     def makers(self, facts: ModuleFacts) -> Mapping[str, Maker]:
         return self._index_of(facts).makers(facts.path)
 

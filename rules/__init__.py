@@ -96,6 +96,10 @@ class Project(Protocol):
         """The roles (see ``usage``) of the names in a module of the project, as the file ``path`` imports it."""
         ...
 
+    def leaves_out(self, facts: ModuleFacts) -> bool:
+        """Whether ``apply`` passes a file over where it is not named: tests and the like are no part of the program."""
+        ...
+
     def makers(self, facts: ModuleFacts) -> Mapping[str, Maker]:
         """What a file calls to make worker processes, classes of the project included, by the name in
         ``ModuleFacts.worker_calls``. Costs more than the facts."""
@@ -109,6 +113,9 @@ class NoProject:
 
     def exports(self, path: str, module: str) -> Mapping[str, str]:
         return {}
+
+    def leaves_out(self, facts: ModuleFacts) -> bool:
+        return False
 
     def makers(self, facts: ModuleFacts) -> Mapping[str, Maker]:
         return {}

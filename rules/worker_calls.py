@@ -44,11 +44,15 @@ class Made:
         return line, column + 1, end_line, end + 1
 
 
+def _names_maker(module: Module) -> bool:
+    return any(word in module.text for word in _WORDS) and bool(_NAMED.search(module.text))
+
+
 def made_in(module: Module) -> Iterator[Made]:
     """The calls that surely make workers: of what is known to, or of a class of the project that is one of those, as
     ``apply`` finds it."""
     # One of the known is named in the file, if only as the base of a class: facts cost more than parsing.
-    if not any(word in module.text for word in _WORDS) or not _NAMED.search(module.text):
+    if not _names_maker(module):
         return
     calls = {(call.callee.start, call.callee.end): call for call in module.facts.worker_calls}
     if not calls:
@@ -162,8 +166,11 @@ _TELLING = frozenset({vocabulary.INITIALIZE, vocabulary.FINALIZE, *(role.partiti
 
 
 def uses_tracer(module: Module) -> bool:
-    """Whether the module or its project is traced."""
-    return bool(module.usage.imports) or module.project.is_traced
+    """Whether the module is traced, or its project and the module with it."""
+    if module.usage.imports:
+        return True
+    # Facts cost more than parsing: they are asked for last, and only where a worker may be made.
+    return module.project.is_traced and _names_maker(module) and not module.project.leaves_out(module.facts)
 
 
 def worker_text() -> str:

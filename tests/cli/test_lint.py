@@ -657,3 +657,23 @@ def test_classes_of_the_project_are_followed_wherever_they_lead(write_tree: Writ
     assert (found.code, found.err) == (1, "")
     (line,) = found.out.splitlines()
     assert ":7:9: DFT401 " in line
+
+
+def test_workers_of_what_apply_leaves_out(write_tree: WriteTree, run_cli: RunCli) -> None:
+    """Tests are no part of the program: nothing is missing there, unless they use the tracer themselves."""
+    makes = "import multiprocessing as mp\nfrom torch.utils.data import DataLoader\n\n"
+    makes += "d = DataLoader([1], num_workers=2)\np = mp.Pool(2)\n"
+    root = write_tree(
+        {
+            "pyproject.toml": "",
+            "app/__init__.py": "",
+            "app/load.py": "def load(x):\n    for one in x:\n        print(one)\n",
+            "app/tests/test_load.py": makes,
+            "docs/conf.py": makes,
+            "tests/traced.py": "from dftracer.python import dftracer\n" + makes,
+        }
+    )
+    assert run_cli("apply", "--functions", "all", root).code == 0
+    found = run_cli("lint", "--quiet", "--output-format", "concise", root)
+    assert found.code == 1
+    assert {line.partition(":")[0].rpartition("/")[2] for line in found.out.splitlines()} == {"traced.py"}

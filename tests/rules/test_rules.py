@@ -20,6 +20,7 @@ from dfannotate.facts import ModuleFacts, find_facts
 from dfannotate.rules import CODE, Case, Finding, Module, Rule, TextFile, discover
 from dfannotate.rules.engine import MENTION, Checked, Exports, check, check_failure, check_text, release_of
 from dfannotate.rules.loaders import Maker
+from dfannotate.rules.selection import why_file_left_out
 from dfannotate.source import ParseFailure, Source, digest, read_source
 
 RULES = discover()
@@ -45,6 +46,9 @@ class CaseProject:
     @property
     def is_traced(self) -> bool:
         return any(MENTION.search(text) for text in self.files.values())
+
+    def leaves_out(self, facts: ModuleFacts) -> bool:
+        return why_file_left_out(facts.path, facts) is not None
 
     def makers(self, facts: ModuleFacts) -> Mapping[str, Maker]:
         return self.context(facts).makers
