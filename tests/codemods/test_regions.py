@@ -1477,6 +1477,41 @@ run(TestStack(), "test_pop")
 }
 
 
+BACK_TO_THE_HEIR = """
+import sys
+class Base:
+    def visit(self, n): return 1 + self.visit(n - 1) if n else 0
+class Heir(Base):
+    def visit(self, n): return super().visit(n)
+def main():
+    depth = 0
+    frame = sys._getframe()
+    while frame: depth, frame = depth + 1, frame.f_back
+    sys.setrecursionlimit(depth + 240)
+    print(Heir().visit(100))
+main()
+"""
+
+
+def test_method_that_a_recursion_of_its_base_comes_back_to(fake_tracer: Any) -> None:
+    done = annotated({"m.py": BACK_TO_THE_HEIR}, every=True)["m.py"]
+    before, _, _ = fake_tracer.run(BACK_TO_THE_HEIR)
+    after, events, _ = fake_tracer.run(done.edited.text)
+    assert (before.error, after) == ("", before)
+    assert [name for _, name in events].count("Heir.visit") == 101
+    decorated = re.sub(r"( +)(def visit.*super)", r"\1@_dft.log\n\1\2", BACK_TO_THE_HEIR)
+    header = "from dftracer.python import dft_fn\n_dft = dft_fn('m')\n"
+    assert "RecursionError" in fake_tracer.run(header + decorated)[0].error
+
+
+def test_recursion_of_a_base_in_another_file() -> None:
+    heir = "from base import Base\nclass Heir(Base):\n    def visit(self, n): return super().visit(n)\n"
+    ends = "class Base:\n    def visit(self, n): return open(n)\n"
+    goes_on = "class Base:\n    def visit(self, n): return [self.visit(one) for one in n]\n"
+    assert "with DFTracerFn" in annotated({"base.py": goes_on, "heir.py": heir}, every=True)["heir.py"].edited.text
+    assert "@_dft.log" in annotated({"base.py": ends, "heir.py": heir}, every=True)["heir.py"].edited.text
+
+
 @pytest.mark.parametrize("program", READ_BY_OTHERS.values(), ids=READ_BY_OTHERS)
 def test_functions_whose_parameters_others_count_by_their_code(program: str, fake_tracer: Any) -> None:
     done = annotated({"m.py": program}, every=True)["m.py"]
