@@ -45,6 +45,8 @@ class FileSummary:
     """The functions that TorchScript may compile, and those that it leaves to Python but reads the signatures of."""
     unscriptable: frozenset[str]
     """Qualified names of the classes that it cannot compile, for what their methods hold."""
+    recursive: frozenset[str]
+    """Names of the methods that call the method of that name of their own object."""
 
 
 def summarize(path: str, module: str, facts: ModuleFacts) -> FileSummary:
@@ -62,9 +64,10 @@ def summarize(path: str, module: str, facts: ModuleFacts) -> FileSummary:
     twice = {name for name, number in Counter(klass.qualname for klass in facts.classes).items() if number > 1}
     unscriptable = frozenset(f.owner for f in facts.functions if f.scope == "class" and keeps_class_from_script(f))
     unscriptable -= twice  # which of them it is cannot be told
+    recursive = frozenset(f.name for f in facts.functions if f.scope == "class" and f.is_recursive)
     facts = replace(facts, functions=(), statements=())
     by_name = (frames, names, graphed, mods, torch, calls, properties)
-    return FileSummary(path, module, facts, *by_name, compilable, unscriptable)
+    return FileSummary(path, module, facts, *by_name, compilable, unscriptable, recursive)
 
 
 def _makes_property(decorator: str) -> bool:

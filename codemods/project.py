@@ -61,6 +61,7 @@ class Project(Index):
         self.looks_into = any(s.facts.looks_into for s in self.files.values())
         self.walks_frames = any(s.facts.walks_frames for s in self.files.values())
         self.compares_code = any(s.facts.compares_code for s in self.files.values())
+        self.recursive = frozenset().union(*(s.recursive for s in self.files.values()))
         self.outside = frozenset().union(*(s.facts.outside_hazards for s in self.files.values()))
         self.rewrites_init = not INIT_WRITERS.isdisjoint(name.partition(".")[0] for name in every_import)
         self.entries = self._entries(console_scripts)
@@ -98,6 +99,7 @@ class Project(Index):
             rewrites_init=self.rewrites_init,
             compares_code=self.compares_code,
             framed_classes=frozenset(framed),
+            recursive_methods=self.recursive,
         )
         return Context(
             category,

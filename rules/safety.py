@@ -33,6 +33,11 @@ HOOKS = frozenset(
 
 DECORATED_DUNDERS = frozenset({"__init__", "__call__", "__getitem__", "__next__", "__enter__", "__exit__"})
 
+COUNTED_PARAMETERS = frozenset(
+    f"{when}_{what}" for when in ("setup", "teardown") for what in ("module", "class", "method", "function")
+)
+"""Functions of tests that pytest gives an argument if their code, or that of what is in their place, takes one."""
+
 PROPERTIES = frozenset(
     {
         "property",
@@ -208,7 +213,8 @@ class Surroundings:
     ``compiled``: names of functions and classes of the module that the project compiles, or may, somewhere else.
     ``rewrites_init``: the project uses a package that reads and replaces the ``__init__`` of its heirs.
     ``compares_code``: somewhere in the project methods are told apart by their code, which those of all wrappers share.
-    ``framed_classes``: qualified names of classes of the module whose constructor's frame is read by that of a base."""
+    ``framed_classes``: qualified names of classes of the module whose constructor's frame is read by that of a base.
+    ``recursive_methods``: names of methods of the project that call the method of that name of their own object."""
 
     unsafe_classes: Mapping[str, str] = field(default_factory=dict)
     frame_names: frozenset[str] = frozenset()
@@ -222,6 +228,7 @@ class Surroundings:
     rewrites_init: bool = False
     compares_code: bool = False
     framed_classes: frozenset[str] = frozenset()
+    recursive_methods: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -336,16 +343,23 @@ def _why_region(function: FunctionFacts, module: ModuleFacts, around: Surroundin
     # Each level would take two of the frames that the interpreter allows.
     if function.is_recursive or any(call_cost(name, False) != "io" for name in function.namesakes):
         return "recursive"
-    if function.qualname in _about(module).in_cycles:
+    if function.qualname in _about(module).in_cycles or _is_on_the_way_of_another(function, around):
         return "recursive"
     if function.scope == "class" and is_dunder(function.name) and function.name not in DECORATED_DUNDERS:
         return "dunder"
     is_compared = around.compares_code and function.scope == "class"
-    if function.name in around.wrapped_names or around.looks_into or is_compared:
+    is_looked_into = function.name in around.wrapped_names or function.name in COUNTED_PARAMETERS
+    if is_looked_into or around.looks_into or is_compared:
         return "introspected"
     if function.name == "__init__" and around.rewrites_init and around.unsafe_classes.get(function.owner):
         return "introspected"
     return None
+
+
+def _is_on_the_way_of_another(function: FunctionFacts, around: Surroundings) -> bool:
+    """Whether a method hands on to one of its name which calls itself, and so may come back to this one: the heir's."""
+    is_method = function.scope == "class" and function.name in around.recursive_methods
+    return is_method and any(call.name.rpartition(".")[2] == function.name for call in function.calls)
 
 
 @lru_cache(maxsize=4096)

@@ -64,8 +64,18 @@ LISTERS = frozenset({"dir", "vars", "inspect.getmembers"})
 LOOKED_AT = frozenset({"__code__", "__defaults__", "__kwdefaults__", "__closure__", "__globals__", "__wrapped__"})
 """Attributes that a wrapper does not share with the function it wraps."""
 
-LOOKING_CALLS = frozenset({f"inspect.{name}" for name in ("getfullargspec", "getargspec", "getclosurevars")})
+LOOKING_CALLS = frozenset(
+    {
+        *(f"inspect.{name}" for name in ("getfullargspec", "getargspec", "getclosurevars", "getcallargs", "unwrap")),
+        *(f"inspect.{name}" for name in ("getfile", "getsourcefile", "getabsfile")),
+        *(f"six.get_function_{part}" for part in ("code", "closure", "defaults", "globals")),
+        "boltons.funcutils.FunctionBuilder.from_func",
+    }
+)
 """Calls that tell a function from its wrapper."""
+
+SIGNATURE_CALLS = frozenset({"inspect.signature", "inspect.Signature.from_callable"})
+"""Calls that do so where they are asked not to follow a wrapper to the function."""
 
 SOURCE_CALLS = frozenset({f"inspect.{name}" for name in ("getsource", "getsourcelines", "findsource")})
 """Calls that read the text of what they are given."""
@@ -350,8 +360,8 @@ class ModuleFacts:
     ``import a.b`` and for ``from a import b``); relative imports keep their leading dots."""
     copied: frozenset[str] = frozenset()
     """What the file takes the attributes of as a whole (``cls.dispatch.__dict__``): a wrapper has one more, by which
-    what they are given to would pass for a wrapper of the same function. And what it caches by its code
-    (``memory.cache(f)``): the code of a wrapper never changes."""
+    what they are given to would pass for a wrapper of the same function. And what it hands to somebody who reads its
+    code: ``memory.cache(f)``, ``signal.connect(f)``, ``inspect.getcallargs(f)``."""
     renamed: frozenset[tuple[str, str]] = frozenset()
     """(attribute, name of a function or of something imported) where the one is set to the other."""
     mentions_graph: bool = False
@@ -567,7 +577,7 @@ class _Walk:
             initialize_lines=tuple(sorted(self.initialize_lines)),
             outside_hazards=frozenset(self.outside_hazards),
             looked_at=frozenset(self.looked_at),
-            copied=frozenset(self.copied),
+            copied=frozenset(self.copied | self._looked_into_by_name()),
             walks_frames=any(context.walks for _, context in self.functions),
             looks_into=self._looks_into(),
             handed_over=frozenset(self._handed_over()),
@@ -841,7 +851,9 @@ class _Walk:
         if last in ("_getframe", "currentframe"):
             depth = _integer(node.args[0]) if node.args and last == "_getframe" else 0
             context.frames = max(context.frames, depth)
-        if last == "cache" and node.args:  # of joblib: results on disk hold as long as the function's code does
+        # Joblib keeps results on disk for as long as the function's code is the same; toolkits read off the code of a
+        # slot how many of a signal's values it takes, or try it with fewer where the call itself was an error.
+        if last in ("cache", "connect") and node.args:
             self.copied.add(dotted(node.args[0]).rpartition(".")[2])
         if last in ("getattr", "hasattr") and len(node.args) > 1:
             name_of = node.args[1]
@@ -917,19 +929,48 @@ class _Walk:
                 if last in known:
                     yield raw.rpartition(".")[2], last
 
-    def _looks_into(self) -> bool:
-        """Whether something is looked into that no name tells, now that all names are known."""
-        looked = [*self.inspected]
+    def _looked_into(self) -> Iterator[tuple[ast.expr, _Context]]:
+        """What is given to calls that tell a function from its wrapper."""
         for raw, node, context in self.handed:
             callee = self.resolved[raw]
             if node.args and (
-                callee in LOOKING_CALLS or (callee == "inspect.signature" and _has(node, "follow_wrapped", False))
+                callee in LOOKING_CALLS or (callee in SIGNATURE_CALLS and _has(node, "follow_wrapped", False))
             ):
-                looked.append((node.args[0], context))
+                yield node.args[0], context
+
+    def _looked_into_by_name(self) -> frozenset[str]:
+        """The last names of those."""
+        return frozenset(dotted(node).rpartition(".")[2] for node, _ in self._looked_into()) - {""}
+
+    def _looks_into(self) -> bool:
+        """Whether something is looked into that no name tells, now that all names are known."""
+        if self._asks_for_inner_frames():
+            return True
+        looked = [*self.inspected, *self._looked_into()]
         if not looked:
             return False
         known = {node.name for node, _ in self.functions} | {node.name for node, _ in self.classes}
         return any(self._is_unknown(node, context, known) for node, context in looked)
+
+    def _asks_for_inner_frames(self) -> bool:
+        """Whether it depends on ``tb_next`` what happens: that of an error which a call makes itself, as its arguments
+        do not fit, is None, and the frame of a wrapper is there all the same. To go on to the last is no question."""
+        if "tb_next" not in self.source.text:
+            return False
+        for node in ast.walk(self.source.tree):
+            if isinstance(node, ast.Compare):
+                asked = [node.left, *node.comparators]
+            elif isinstance(node, (ast.If, ast.IfExp)):
+                asked = [node.test]
+            elif isinstance(node, ast.BoolOp):
+                asked = node.values
+            elif isinstance(node, ast.UnaryOp):
+                asked = [node.operand]
+            else:
+                continue
+            if any(isinstance(one, ast.Attribute) and one.attr == "tb_next" for one in asked):
+                return True
+        return False
 
     def _is_unknown(self, node: ast.expr, context: _Context, known: set[str]) -> bool:
         """Whether an expression may stand for any function; what a definition or an import is named for is known."""
@@ -1278,7 +1319,7 @@ _TELLING_CALLS = (
     | FRAME_HANDERS
     | {
         *(vocabulary.INITIALIZE, "globals", "dir", "vars", "locals", "_getframe", "currentframe", "warn", "setattr"),
-        *("delattr", "getattr", "hasattr", "cache"),
+        *("delattr", "getattr", "hasattr", "cache", "connect"),
     }
 )
 """Of all others, the walk has no more to note."""

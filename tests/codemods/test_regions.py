@@ -1446,6 +1446,84 @@ def test_functions_whose_results_are_kept_as_long_as_their_code() -> None:
     assert "@_dft.log\ndef g(x):\n    return open(x)" in text
 
 
+READ_BY_OTHERS = {
+    "slot": """
+import operator
+code_of = operator.attrgetter("__code__")  # as the toolkit does, out of sight of the project
+class Signal:
+    def __init__(self): self.slots = []
+    def connect(self, slot): self.slots.append((slot, code_of(slot)))
+    def emit(self, *values):
+        for slot, code in self.slots: slot(*values if code.co_flags & 4 else values[:code.co_argcount - 1])
+class Window:
+    def __init__(self): self.clicked = Signal(); self.clicked.connect(self.on_click); self.clicked.emit(True)
+    def on_click(self): print("clicked")
+Window()
+""",
+    "set-up-of-tests": """
+import operator
+code_of = operator.attrgetter("__code__")  # as pytest does
+class TestStack:
+    def setup_method(self): self.items = [1]
+    def test_pop(self): print(self.items.pop())
+def teardown_function(function): print(function)
+def run(case, test):
+    takes_test = code_of(case.setup_method).co_argcount - 1
+    case.setup_method(*[test][:takes_test])
+    getattr(case, test)()
+    teardown_function(*["test_f"][: code_of(teardown_function).co_argcount])
+run(TestStack(), "test_pop")
+""",
+}
+
+
+BACK_TO_THE_HEIR = """
+import sys
+class Base:
+    def visit(self, n): return 1 + self.visit(n - 1) if n else 0
+class Heir(Base):
+    def visit(self, n): return super().visit(n)
+def main():
+    depth = 0
+    frame = sys._getframe()
+    while frame: depth, frame = depth + 1, frame.f_back
+    sys.setrecursionlimit(depth + 240)
+    print(Heir().visit(100))
+main()
+"""
+
+
+def test_method_that_a_recursion_of_its_base_comes_back_to(fake_tracer: Any) -> None:
+    done = annotated({"m.py": BACK_TO_THE_HEIR}, every=True)["m.py"]
+    before, _, _ = fake_tracer.run(BACK_TO_THE_HEIR)
+    after, events, _ = fake_tracer.run(done.edited.text)
+    assert (before.error, after) == ("", before)
+    assert [name for _, name in events].count("Heir.visit") == 101
+    decorated = re.sub(r"( +)(def visit.*super)", r"\1@_dft.log\n\1\2", BACK_TO_THE_HEIR)
+    header = "from dftracer.python import dft_fn\n_dft = dft_fn('m')\n"
+    assert "RecursionError" in fake_tracer.run(header + decorated)[0].error
+
+
+def test_recursion_of_a_base_in_another_file() -> None:
+    heir = "from base import Base\nclass Heir(Base):\n    def visit(self, n): return super().visit(n)\n"
+    ends = "class Base:\n    def visit(self, n): return open(n)\n"
+    goes_on = "class Base:\n    def visit(self, n): return [self.visit(one) for one in n]\n"
+    assert "with DFTracerFn" in annotated({"base.py": goes_on, "heir.py": heir}, every=True)["heir.py"].edited.text
+    assert "@_dft.log" in annotated({"base.py": ends, "heir.py": heir}, every=True)["heir.py"].edited.text
+
+
+@pytest.mark.parametrize("program", READ_BY_OTHERS.values(), ids=READ_BY_OTHERS)
+def test_functions_whose_parameters_others_count_by_their_code(program: str, fake_tracer: Any) -> None:
+    done = annotated({"m.py": program}, every=True)["m.py"]
+    before, _, _ = fake_tracer.run(program)
+    after, events, _ = fake_tracer.run(done.edited.text)
+    assert (before.error, after) == ("", before)
+    assert {name for _, name in events} & {"on_click", "setup_method"}
+    assert "@_dft.log" in done.edited.text  # other functions are not concerned
+    header = "from dftracer.python import dft_fn\n_dft = dft_fn('m')\n"
+    assert fake_tracer.run(header + re.sub(r"(?m)^( *)def ", r"\1@_dft.log\n\1def ", program))[0] != before
+
+
 HARMLESS = {
     "longer-name": "class A:\n    steps = epochs = None" + LOAD,
     "local-name": "class A:" + LOAD + "    def go(self):\n        step = epoch = 'x'\n",
@@ -1528,6 +1606,53 @@ def takes(f): return str(of(f, follow_wrapped=False))
 def add(a, b): return a + b
 print(takes(add))
 """,
+    "what-a-call-would-bind": """
+import inspect
+def bound(f): return inspect.getcallargs(f, 1, 2)
+def add(a, b): return a + b
+print(bound(add))
+""",
+    "what-one-call-would-bind": """
+import inspect
+def add(a, b): return a + b
+print(inspect.getcallargs(add, 1, 2), add(1, 2))
+""",
+    "signature-of-its-own": """
+from inspect import Signature
+def takes(f): return str(Signature.from_callable(f, follow_wrapped=False))
+def add(a, b): return a + b
+print(takes(add))
+""",
+    "file-that-it-stands-in": """
+import inspect
+def home(f): return inspect.getfile(f)
+def add(a, b): return a + b
+print(home(add))
+""",
+    "asked-whether-it-is-wrapped": """
+import inspect
+def plain(f): return inspect.unwrap(f) is f
+def add(a, b): return a + b
+print(plain(add))
+""",
+    "error-of-the-call-itself": """
+import sys
+def call(f, *given):
+    try: return f(*given)
+    except TypeError:
+        if sys.exc_info()[2].tb_next is None: return 'takes other arguments'
+        return 'went wrong'
+def add(a, b): return a + b
+print(call(add, 1), call(add, 1, ''))
+""",
+    "error-from-within": """
+def call(f, *given):
+    try: return f(*given)
+    except TypeError as error: return 'inside' if error.__traceback__.tb_next else 'outside'
+class A:
+    def __init__(self, a): self.a = a + 1
+print(call(A), call(A, ''))
+""",
     "method": """
 def bound(m): return m.__func__.__code__.co_varnames
 class A:
@@ -1577,6 +1702,10 @@ LOOKED_AT_ONE = {
     "object-of-its-own-class": "class A:\n    def f(self): return self.__wrapped__, open('x')\n",
     "other-attribute": "def f(g): return g.__name__, g.__doc__, getattr(g, '__module__'), open('x')\n",
     "signature": "import inspect\ndef f(g): return inspect.signature(g), open('x')\n",
+    "signature-that-follows": "import inspect\ndef f(g): return inspect.Signature.from_callable(g), open('x')\n",
+    "last-frame-of-an-error": "def g(t):\n    while t.tb_next: t = t.tb_next\ndef f(): open('x')\n",
+    "other-frame-of-an-error": "def g(e): return e.with_traceback(e.__traceback__.tb_next)\ndef f(): open('x')\n",
+    "file-of-a-package": "import inspect, tkinter\ndef f(): return inspect.getfile(tkinter.mainloop), open('x')\n",
     "name-of-another-package": "import tools\ndef f(g): return tools.getfullargspec(g), open('x')\n",
     "del-of-a-local": "def f(g):\n    x = open(g)\n    del x\n",
     "del-of-an-item": "def f(g):\n    del g[0], g.x\n    open('x')\n",
@@ -1588,8 +1717,19 @@ def test_near_miss_of_a_function_that_is_told_from_its_wrapper(source: str) -> N
     assert re.search(r"@_dft\.log\n *def f", annotated({"m.py": source})["m.py"].edited.text)
 
 
-def test_functions_that_any_module_of_the_project_may_look_into() -> None:
-    files = {"tool.py": "def arity(f): return f.__code__.co_argcount\n", "lib.py": "def f(x): open(x)\n"}
+@pytest.mark.parametrize(
+    "tool",
+    [
+        pytest.param("def arity(f): return f.__code__.co_argcount\n", id="itself"),
+        pytest.param("import six\ndef arity(f): return six.get_function_code(f).co_argcount\n", id="by-six"),
+        pytest.param(
+            "from boltons.funcutils import FunctionBuilder as B\ndef arity(f): return len(B.from_func(f).args)\n",
+            id="by-a-builder-of-functions",
+        ),
+    ],
+)
+def test_functions_that_any_module_of_the_project_may_look_into(tool: str) -> None:
+    files = {"tool.py": tool, "lib.py": "def f(x): open(x)\n"}
     assert "with DFTracerFn" in annotated(files)["lib.py"].edited.text
 
 
