@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from dfannotate.cli.environment import without_tracer_variables
 from dfannotate.cli.main import main
 from dfannotate.vocabulary import ENV_ENABLE
 
@@ -52,6 +53,34 @@ def load(path):
 """A module with a function that is worth tracing."""
 MANIFEST = ".dfannotate/manifest.json"
 """Below the root of a project."""
+
+
+def run_for_real(
+    command: Iterable[str | Path],
+    cwd: Path,
+    *,
+    path: Iterable[Path] = (WITHOUT_TORCH,),
+    environ: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Run a program as if nobody here were traced: of the tracer's variables it has those that are given, and
+    ``path`` stands before all else that Python imports from."""
+    here = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    variables = {
+        **without_tracer_variables(os.environ),
+        "PYTHONPATH": os.pathsep.join([*map(str, path), *here]),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        **(environ or {}),
+    }
+    return subprocess.run(
+        [*map(str, command)],
+        cwd=cwd,
+        env=variables,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        check=False,
+    )
 
 
 def described(folder: Path) -> dict[str, Any]:

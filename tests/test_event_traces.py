@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Mapping
@@ -16,11 +15,8 @@ from typing import Any
 import pytest
 
 from dfannotate.analysis import reader
-from dfannotate.cli.environment import without_tracer_variables
 from dfannotate.cli.main import main
-from tests.conftest import PROGRAMS, TIMEOUT
-
-HERE = Path(__file__).parent
+from tests.conftest import PROGRAMS, run_for_real
 
 
 @dataclass(frozen=True)
@@ -42,19 +38,7 @@ class Outcome:
 def execute(script: Path, scratch: Path, *arguments: str, **environ: str) -> Outcome:
     """Run a program in an empty working directory; torch, which the tracer would import, is not there."""
     scratch.mkdir()
-    done = subprocess.run(
-        [sys.executable, str(script), *arguments],
-        cwd=scratch,
-        env={
-            **without_tracer_variables(os.environ),
-            "PYTHONPATH": str(HERE / "without_torch"),
-            "PYTHONDONTWRITEBYTECODE": "1",
-            **environ,
-        },
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT,
-    )
+    done = run_for_real([sys.executable, script, *arguments], scratch, environ=environ)
     if not environ:  # traced, there is the tracer's own log
         assert os.listdir(scratch) == [], "the program left something in its working directory"
     return Outcome(done.returncode, done.stdout, done.stderr)

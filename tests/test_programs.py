@@ -8,9 +8,7 @@ from __future__ import annotations
 import ast
 import gzip
 import json
-import os
 import shutil
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Mapping
@@ -20,9 +18,8 @@ from pathlib import Path
 import pytest
 
 from dfannotate import manifest as manifests
-from dfannotate.cli.environment import without_tracer_variables
 from dfannotate.cli.main import main
-from tests.conftest import DESCRIPTION, PROGRAMS, TIMEOUT, WITHOUT_TORCH, described, files_of
+from tests.conftest import DESCRIPTION, PROGRAMS, WITHOUT_TORCH, described, files_of, run_for_real
 
 HERE = Path(__file__).parent
 COUNTER = HERE / "call_counter"
@@ -123,21 +120,11 @@ def execute(
     }
     if "torch" not in program.needs:
         path = (*path, WITHOUT_TORCH)
-    python_path = [*map(str, path), *(str(source / entry) for entry in program.python_path)]
-    ended = subprocess.run(
+    ended = run_for_real(
         [*before, *(word.format_map(places) for word in run.command)],
-        cwd=work,
-        env={
-            **without_tracer_variables(os.environ),
-            "PYTHONPATH": os.pathsep.join(python_path),
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "PYTHONWARNINGS": "ignore",
-            **(environ or {}),
-        },
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT,
+        work,
+        path=(*path, *(source / entry for entry in program.python_path)),
+        environ={"PYTHONWARNINGS": "ignore", **(environ or {})},
     )
     left = tuple(sorted(str(found.relative_to(work)) for found in work.rglob("*")))
     return Outcome(ended.returncode, ended.stdout, ended.stderr, left)

@@ -11,7 +11,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 from collections import Counter
 from dataclasses import dataclass
@@ -19,9 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from dfannotate.cli.environment import without_tracer_variables
 from dfannotate.cli.main import main
-from tests.conftest import PROGRAMS, TIMEOUT, WITHOUT_TORCH
+from tests.conftest import PROGRAMS, WITHOUT_TORCH, run_for_real
 
 EVERY = "EVERY_WORKER_COMBINATION"
 
@@ -75,11 +73,9 @@ class Outcome:
 
 def _run(folder: Path, case: Case, work: Path, **environ: str) -> Outcome:
     work.mkdir()
-    environment = {**without_tracer_variables(os.environ), "PYTHONWARNINGS": "ignore", **environ}
-    if case.program is not LOADERS:
-        environment["PYTHONPATH"] = str(WITHOUT_TORCH)
-    command = [sys.executable, str(folder / case.program[1]), *case.arguments]
-    done = subprocess.run(command, cwd=work, env=environment, capture_output=True, text=True, timeout=TIMEOUT)
+    path = () if case.program is LOADERS else (WITHOUT_TORCH,)
+    command: list[str | Path] = [sys.executable, folder / case.program[1], *case.arguments]
+    done = run_for_real(command, work, path=path, environ={"PYTHONWARNINGS": "ignore", **environ})
     return Outcome(done.returncode, done.stdout, done.stderr)
 
 
@@ -198,14 +194,7 @@ def test_workers_of_a_packages_main_module_work_under_every_start_method(tmp_pat
     traces = tmp_path / "traces"
     traces.mkdir()
     environ = {"DFTRACER_ENABLE": "1", "DFTRACER_LOG_FILE": str(traces / "t"), "DFTRACER_DATA_DIR": str(traces)}
-    done = subprocess.run(
-        [sys.executable, "-m", "app", method],
-        cwd=source,
-        env={**without_tracer_variables(os.environ), "PYTHONPATH": str(WITHOUT_TORCH), **environ},
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT,
-    )
+    done = run_for_real([sys.executable, "-m", "app", method], source, environ=environ)
     assert (done.returncode, done.stdout) == (0, "[1, 2]\n[1, 2]\n0\n"), done.stderr
     names = Counter(name for _, name in _events(traces).elements())
     assert names["work.work"] == (5 if method == "fork" else 0)

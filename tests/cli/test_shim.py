@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -13,13 +11,10 @@ from shutil import copytree
 import pytest
 
 from dfannotate.analysis.reader import open_traces
-from dfannotate.cli.environment import without_tracer_variables
 from dfannotate.codemods.shim import MARK, shim_text
 from dfannotate.manifest import load
 from dfannotate.vocabulary import CURRENT, GENERATIONS
-from tests.conftest import PROGRAMS, TIMEOUT, WITHOUT_TORCH, RunCli, WriteTree, described, files_of
-
-HERE = Path(__file__).parent
+from tests.conftest import PROGRAMS, WITHOUT_TORCH, RunCli, WriteTree, described, files_of, run_for_real
 
 CONFIGURED = "[tool.dfannotate]\nshim = true\nfunctions = 'all'\n"
 WORK = "def work(values):\n    return [value for value in values]\n"
@@ -197,9 +192,8 @@ def test_the_module_is_found(
     blocked = {"blocked/sitecustomize.py": NO_TRACER}
     root = write_tree({"pyproject.toml": CONFIGURED, **PLACES[place][0], **blocked})
     assert run_cli("apply", root, "--exclude", "blocked").code == 0
-    environ = {**without_tracer_variables(os.environ), "PYTHONPATH": str(root / "blocked")}
     command_line = [sys.executable, *(word.replace("~", " ") for word in command.split())]
-    done = subprocess.run(command_line, cwd=root / where, env=environ, capture_output=True, text=True, check=False)
+    done = run_for_real(command_line, root / where, path=[root / "blocked"])
     assert (done.returncode, done.stdout) == (0, "['a', 'b']\n"), done.stderr
 
 
@@ -443,19 +437,8 @@ def test_a_package_that_the_tracer_imports_does_not_import_it_in_a_circle(
     (tracer.parent / "__init__.py").touch()
     (tracer / "__init__.py").write_text(CIRCLE)
     program = f"{order}\nimport typing_extensions\n{USE}print(dftracer.python.seen)"
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=elsewhere,
-        env={
-            **without_tracer_variables(os.environ),
-            "PYTHONPATH": os.pathsep.join([str(root), str(elsewhere)]),
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "DFTRACER_ENABLE": enable,
-        },
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT,
-        check=False,
+    done = run_for_real(
+        [sys.executable, "-c", program], elsewhere, path=[root, elsewhere], environ={"DFTRACER_ENABLE": enable}
     )
     assert done.returncode == 0, done.stderr
     events = ["size", "Graph.nodes", "name"] if enable == "1" else []
@@ -539,15 +522,8 @@ def test_what_a_package_imports_is_what_it_was(
     root = write_tree({**WATCHED, "tests/test_imports.py": WATCHES["replaced"]})
 
     def watched() -> tuple[set[str], list[str]]:
-        done = subprocess.run(
-            [sys.executable, "-c", WATCHER],
-            cwd=root,
-            env={**without_tracer_variables(os.environ), "DFTRACER_ENABLE": enable},
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT,
-            check=True,
-        )
+        done = run_for_real([sys.executable, "-c", WATCHER], root, path=(), environ={"DFTRACER_ENABLE": enable})
+        assert done.returncode == 0, done.stderr
         seen, loaded = json.loads(done.stdout)
         return set(seen), loaded
 
@@ -564,14 +540,9 @@ def test_a_script_that_asks_what_is_imported_is_told_what_it_was(write_tree: Wri
     root = write_tree({"train.py": f"{asks}\n\n{WORK}{GUARD}{asks}"})
 
     def run() -> str:
-        return subprocess.run(
-            [sys.executable, root / "train.py"],
-            env=without_tracer_variables(os.environ),
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT,
-            check=True,
-        ).stdout
+        done = run_for_real([sys.executable, root / "train.py"], root, path=())
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
     before = run()
     assert run_cli("apply", root, "--functions", "all").code == 0
@@ -584,7 +555,7 @@ def test_a_script_that_asks_what_is_imported_is_told_what_it_was(write_tree: Wri
 REAL = ("package_relative_imports", "hazards", "console_script", "main_guard")
 
 
-def run_program(
+def run_first(
     folder: Path, work: Path, *, path: tuple[Path, ...] = (), traces: Path | None = None
 ) -> tuple[int, str, str, list[str]]:
     """Run the first command of a program: exit code, stdout, stderr, and what it left in its working directory."""
@@ -596,21 +567,8 @@ def run_program(
     command = [word.format_map(places) for word in description["runs"][0]["command"]]
     if traces is not None:
         command = [sys.executable, "-m", "dfannotate", "run", "--quiet", "--trace-dir", str(traces), "--", *command]
-    python_path = [*map(str, path), str(WITHOUT_TORCH), *(str(folder / p) for p in description.get("python_path", ()))]
-    python_path += [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
-    done = subprocess.run(
-        command,
-        cwd=here,
-        env={
-            **without_tracer_variables(os.environ),
-            "PYTHONPATH": os.pathsep.join(python_path),
-            "PYTHONDONTWRITEBYTECODE": "1",
-        },
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT,
-        check=False,
-    )
+    own = (folder / entry for entry in description.get("python_path", ()))
+    done = run_for_real(command, here, path=[*path, WITHOUT_TORCH, *own])
     return done.returncode, done.stdout, done.stderr, sorted(path.name for path in here.iterdir())
 
 
@@ -630,7 +588,7 @@ def test_a_program_without_the_tracer_does_what_it_did_and_with_it_is_traced_who
     blocked.mkdir()
     (blocked / "sitecustomize.py").write_text(NO_TRACER)
     original = copytree(PROGRAMS / name, tmp_path / "original" / name)
-    plain = run_program(original, tmp_path / "plain", path=(blocked,))
+    plain = run_first(original, tmp_path / "plain", path=(blocked,))
     events = {}
     for kind in ("direct", "shim", "watched"):
         folder = copytree(PROGRAMS / name, tmp_path / kind / name)
@@ -640,11 +598,11 @@ def test_a_program_without_the_tracer_does_what_it_did_and_with_it_is_traced_who
             stream.write(f"\n[tool.dfannotate]\nshim = {str(kind == 'shim').lower()}\nfunctions = 'all'\n")
         assert run_cli("apply", folder).code == 0
         if kind == "shim":
-            assert run_program(folder, tmp_path / "off", path=(blocked,)) == plain
+            assert run_first(folder, tmp_path / "off", path=(blocked,)) == plain
         elif kind == "direct":
-            assert run_program(folder, tmp_path / "needs-it", path=(blocked,))[0] != plain[0]
+            assert run_first(folder, tmp_path / "needs-it", path=(blocked,))[0] != plain[0]
         traces = tmp_path / f"traces-{kind}"
-        code, out, err, left = run_program(folder, tmp_path / f"on-{kind}", traces=traces)
+        code, out, err, left = run_first(folder, tmp_path / f"on-{kind}", traces=traces)
         assert (code, out, left) == (plain[0], plain[1], plain[3]), err
         events[kind] = events_in(traces)
     assert events["shim"] == events["watched"] == events["direct"]

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import WITHOUT_TORCH
+from tests.conftest import run_for_real
 
 
 @dataclass
@@ -435,21 +435,11 @@ if __name__ == "__main__":
 """
 
 
-"""The tracer imports torch where it is installed, which takes seconds."""
-
-
 def run_real(
     text: str, folder: Path, *arguments: str, variables: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     (folder / "program.py").write_text(text)
-    return subprocess.run(
-        [sys.executable, "-B", "program.py", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(WITHOUT_TORCH), **(variables or {})},
-    )
+    return run_for_real([sys.executable, "program.py", *arguments], folder, environ=variables)
 
 
 def test_with_tracing_off_nothing_is_created(rewrite: Callable[..., Any], tmp_path: Path) -> None:

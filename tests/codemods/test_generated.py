@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import ast
 import json
-import os
 import random
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -28,7 +26,7 @@ from dfannotate.codemods.revert import exact_text, structural_text
 from dfannotate.facts import find_facts, first_line, is_docstring
 from dfannotate.shapes import Names, is_inserted_statement, is_wrapper
 from dfannotate.source import parse_text, read_source, split_lines
-from tests.conftest import TIMEOUT, WITHOUT_TORCH
+from tests.conftest import run_for_real
 
 SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
 
@@ -352,10 +350,8 @@ def test_same_outcome_with_the_real_tracer(functions: str, tmp_path: Path, capsy
     before = {path.name: path.read_bytes() for path in folder.glob("*.py")}
 
     def outcomes(enabled: str) -> Any:
-        environ = {**os.environ, "DFTRACER_ENABLE": enabled, "DFTRACER_LOG_FILE": str(tmp_path / "trace")}
-        environ["PYTHONPATH"] = os.pathsep.join([str(WITHOUT_TORCH), environ.get("PYTHONPATH", "")])
-        command = [sys.executable, str(folder / "main.py"), *names]
-        ended = subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=TIMEOUT)
+        environ = {"DFTRACER_ENABLE": enabled, "DFTRACER_LOG_FILE": str(tmp_path / "trace")}
+        ended = run_for_real([sys.executable, folder / "main.py", *names], tmp_path, environ=environ)
         assert ended.returncode == 0, ended.stderr
         return json.loads(ended.stdout)
 

@@ -16,8 +16,7 @@ from unittest.mock import ANY
 
 import pytest
 
-from dfannotate.cli.environment import without_tracer_variables
-from tests.conftest import TIMEOUT, WITHOUT_TORCH, RunCli, WriteTree
+from tests.conftest import RunCli, WriteTree, run_for_real
 
 OWN_RECORDS = {"dftracer", "POSIX", "STDIO"}
 """Categories of the tracer itself, and of the calls of the C library that it intercepts."""
@@ -246,16 +245,7 @@ PROGRAMS = {"predecessor": PREDECESSOR, "first-releases": FIRST_RELEASES}
 
 
 def run(folder: Path, script: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    environ = without_tracer_variables(os.environ)
-    environ["PYTHONPATH"] = os.pathsep.join([os.fspath(WITHOUT_TORCH), environ.get("PYTHONPATH", "")])
-    return subprocess.run(
-        [sys.executable, script],
-        cwd=folder,
-        env={**environ, "OUT": os.fspath(folder / "out"), **variables},
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT,
-    )
+    return run_for_real([sys.executable, script], folder, environ={"OUT": os.fspath(folder / "out"), **variables})
 
 
 def events(folder: Path) -> list[dict[str, object]]:
