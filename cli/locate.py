@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,8 +42,7 @@ class Locator:
     def __init__(self, root: Path) -> None:
         self._root = root.resolve()
         self._project: RopeProject | None = None
-        self._folders: list[Folder] = []
-        self._heads: dict[str, list[Folder]] = {}
+        self._folders: list[tuple[Folder, frozenset[str]]] = []
 
     def __call__(self, module: str) -> FileSummary | None:
         """The summary of ``module``, None where the project has no such module or it cannot be read."""
@@ -51,7 +51,8 @@ class Locator:
 
             self._project = RopeProject(str(self._root), ropefolder="")
             # What ``find_module`` goes through, which would look for these folders anew for each module.
-            self._folders = [*self._project.get_source_folders(), *self._project.get_python_path_folders()]
+            folders = [*self._project.get_source_folders(), *self._project.get_python_path_folders()]
+            self._folders = [(folder, _names_in(folder.real_path)) for folder in folders]
         found = (self._project.find_relative_module(module, folder, 1) for folder in self._holding(module))
         resource = next((resource for resource in found if resource is not None), None)
         if resource is None:
@@ -69,10 +70,11 @@ class Locator:
     def _holding(self, module: str) -> list[Folder]:
         """The folders that have the first part of a dotted name."""
         head = module.partition(".")[0]
-        if head not in self._heads:
-            self._heads[head] = [
-                folder
-                for folder in self._folders
-                if any(Path(folder.real_path, name).exists() for name in (head, f"{head}.py"))
-            ]
-        return self._heads[head]
+        return [folder for folder, names in self._folders if head in names or f"{head}.py" in names]
+
+
+def _names_in(folder: str) -> frozenset[str]:
+    try:
+        return frozenset(os.listdir(folder))
+    except OSError:
+        return frozenset()
