@@ -85,6 +85,8 @@ class Context:
     """What the file calls to make worker processes, by the name in ``ModuleFacts.worker_calls``."""
     process_classes: frozenset[str] = frozenset()
     """Classes of the file whose ``run`` is what a worker process runs."""
+    starting_names: frozenset[str] = frozenset()
+    """The names of functions elsewhere in the project that start the tracing as it has it, or are around that."""
     is_interrupted: bool = False
     """The project, or a library that it uses, answers Ctrl-C by catching ``KeyboardInterrupt``."""
     generation: vocabulary.Generation = vocabulary.CURRENT

@@ -47,6 +47,8 @@ class FileSummary:
     """Qualified names of the classes that it cannot compile, for what their methods hold."""
     recursive: frozenset[str]
     """Names of the methods that call the method of that name of their own object."""
+    starts: tuple[str, ...]
+    """Functions that start the tracing as the program has it, by the name they are called by."""
 
 
 def summarize(path: str, module: str, facts: ModuleFacts) -> FileSummary:
@@ -65,9 +67,10 @@ def summarize(path: str, module: str, facts: ModuleFacts) -> FileSummary:
     unscriptable = frozenset(f.owner for f in facts.functions if f.scope == "class" and keeps_class_from_script(f))
     unscriptable -= twice  # which of them it is cannot be told
     recursive = frozenset(f.name for f in facts.functions if f.scope == "class" and f.is_recursive)
+    starts = tuple(_called(function) for line in facts.initialize_lines if (function := facts.function_at(line)))
     facts = replace(facts, functions=(), statements=())
     by_name = (frames, names, graphed, mods, torch, calls, properties)
-    return FileSummary(path, module, facts, *by_name, compilable, unscriptable, recursive)
+    return FileSummary(path, module, facts, *by_name, compilable, unscriptable, recursive, starts)
 
 
 def _makes_property(decorator: str) -> bool:

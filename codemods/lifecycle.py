@@ -161,9 +161,9 @@ def _note_start(plan: Plan, function: str, line: int, *more: str) -> None:
 def _reserve_own_starts(plan: Plan) -> None:
     """What starts tracing as the program has it, and what is around that."""
     for line in plan.facts.initialize_lines:
-        around = [function for function in plan.facts.functions if function.line <= line <= function.end_line]
-        if around:
-            plan.reserved.setdefault(max(around, key=lambda function: function.line).qualname, "starts-tracing")
+        function = plan.facts.function_at(line)
+        if function:
+            plan.reserved.setdefault(function.qualname, "starts-tracing")
     _reserve_callers(plan)
 
 
@@ -171,7 +171,7 @@ def _reserve_callers(plan: Plan) -> None:
     """A decorated function around the start of tracing would be logged as having begun in 1970, one around its end not
     at all. A method is known by its name alone, whatever object it is called on."""
     functions = {name for name in plan.reserved if "." not in name} | plan.context.entry_calls
-    methods = {name.rpartition(".")[2] for name in plan.reserved if "." in name}
+    methods = {name.rpartition(".")[2] for name in plan.reserved if "." in name} | plan.context.starting_names
     grown = bool(functions or methods)
     while grown:
         grown = False

@@ -61,6 +61,7 @@ class Project(Index):
         self.looks_into = any(s.facts.looks_into for s in self.files.values())
         self.walks_frames = any(s.facts.walks_frames for s in self.files.values())
         self.compares_code = any(s.facts.compares_code for s in self.files.values())
+        self.starting = self._starting()
         self.recursive = frozenset().union(*(s.recursive for s in self.files.values()))
         self.outside = frozenset().union(*(s.facts.outside_hazards for s in self.files.values()))
         self.rewrites_init = not INIT_WRITERS.isdisjoint(name.partition(".")[0] for name in every_import)
@@ -110,6 +111,7 @@ class Project(Index):
             self._is_listed(summary),
             self.outlives,
             every_function,
+            starting_names=self.starting,
             is_interrupted=self.is_interrupted,
             makers=self.makers(path),
             process_classes=self._process_classes(summary),
@@ -238,6 +240,21 @@ class Project(Index):
     def bases(self, path: str) -> dict[str, frozenset[str]]:
         """Qualified name of each class of a file -> the names of all its bases, where they are defined."""
         return {klass.qualname: frozenset(self.names_above(path, klass)) for klass in self.files[path].facts.classes}
+
+    def _starting(self) -> frozenset[str]:
+        """The names, as they are called, of functions that start the tracing as the project has it, and of what calls
+        these: those names that mean nothing else in it."""
+        found = {name for summary in self.files.values() for name in summary.starts}
+        if not found:
+            return frozenset()
+        meanings = Counter(called_by(qualname) for summary in self.files.values() for qualname in summary.functions)
+        calls = [call for summary in self.files.values() for call in summary.calls]
+        while True:
+            found = {name for name in found if meanings[name] == 1}
+            around = {caller for caller, called in calls if not called.isdisjoint(found)}
+            if {name for name in around if meanings[name] == 1} <= found:
+                return frozenset(found)
+            found |= around
 
     # --- worker processes -------------------------------------------------------------------------------------------
 

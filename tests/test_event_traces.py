@@ -369,3 +369,38 @@ def spans(events: list[Event], category: str) -> list[tuple[int, int]]:
         else:
             merged.append((start, end))
     return merged
+
+
+# --- programs that start the tracing themselves -----------------------------------------------------------------------
+
+OWN_START = {
+    "settings.py": (
+        "import os\nfrom dftracer.python import dftracer\n\n\nclass Settings:\n    def begin_tracing(self):\n"
+        "        return dftracer.initialize_log(os.environ.get('DFTRACER_LOG_FILE'), None, process_id=-1)\n\n"
+        "    def load(self):\n        return [open(os.devnull).close() for _ in range(5)]\n"
+    ),
+    "launch.py": (
+        "from settings import Settings\n\n\ndef prepare():\n    settings = Settings()\n"
+        "    return settings, settings.begin_tracing()\n"
+    ),
+    "run.py": (
+        "from launch import prepare\n\n\ndef work(settings):\n    return len(settings.load())\n\n\n"
+        "def whole():\n    settings, log = prepare()\n    print(work(settings), work(settings))\n    return log\n\n\n"
+        'if __name__ == "__main__":\n    whole().finalize()\n'
+    ),
+}
+
+
+def test_what_is_around_a_start_of_the_programs_own_in_any_file_gives_no_event(tmp_path: Path) -> None:
+    """It would begin before there is a trace: the tracer says 1970."""
+    folder = tmp_path / "program"
+    folder.mkdir()
+    (folder / "pyproject.toml").touch()
+    for name, text in OWN_START.items():
+        (folder / name).write_text(text)
+    apply("--functions", "all", folder)
+    outcome, events = traced(folder / "run.py", tmp_path / "on", tmp_path / "traces")
+    assert (outcome.exit_code, outcome.stdout) == (0, "5 5\n")
+    own = [event for event in events if event.category in ("run", "launch", "settings")]
+    assert Counter(event.name for event in own) == {"Settings.load": 2, "work": 2}
+    assert min(event.ts for event in own) > max(event.dur for event in own)

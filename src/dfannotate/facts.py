@@ -380,6 +380,11 @@ class ModuleFacts:
     """Top-level name -> the dotted names in what it may stand for as a type (``Adj = Union[Tensor, Sparse]``), all
     assignments to it taken together."""
 
+    def function_at(self, line: int) -> FunctionFacts | None:
+        """The innermost function that a line is in."""
+        around = [function for function in self.functions if function.line <= line <= function.end_line]
+        return max(around, key=lambda function: function.line, default=None)
+
     def import_map(self) -> dict[str, str]:
         return dict(self.imports)
 

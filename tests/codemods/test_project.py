@@ -9,6 +9,7 @@ from tests.codemods.conftest import project_of
 STARS = "".join(f"from .m{number} import *\n" for number in range(8))
 COMPILED = "from ._C import *\nfrom ._D import *\n"
 UNSAFE = "class Unsafe:\n    step = 0\n"
+START = "return d.initialize_log()"
 HEIR = "from p import Unsafe, Nothing\nclass Heir(Unsafe):\n    def f(self): pass\nclass Other(Nothing): pass\n"
 
 
@@ -67,3 +68,13 @@ def test_functions_through_which_frames_are_looked_at(looks: str, names: set[str
 def test_methods_whose_code_may_be_compared_keep_it(text: str, compares: bool) -> None:
     project = project_of({"m.py": text, "n.py": "class A:\n    def f(self): pass\n"})
     assert project.context("n.py", "n", is_entry=False).around.compares_code is compares
+
+
+def test_functions_around_a_start_of_tracing_elsewhere_go_by_names_that_mean_nothing_else() -> None:
+    files = {
+        "a.py": f"import dftracer as d\ndef begin(): {START}\ndef run(): {START}\n",
+        "b.py": "import a\ndef outer(): a.begin()\nclass Main:\n    def __init__(self): outer()\n",
+        "c.py": "class Job:\n    def run(self): pass\ndef start(job): job.run()\ndef other(): Main()\n",
+    }
+    assert project_of(files).context("c.py", "c", is_entry=True).starting_names == {"begin", "outer", "Main", "other"}
+    assert project_of({"c.py": files["c.py"]}).context("c.py", "c", is_entry=True).starting_names == frozenset()
