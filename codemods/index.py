@@ -214,14 +214,9 @@ class Index:
 
     def class_place(self, path: str, klass: ClassFacts, base: str) -> tuple[str, str] | None:
         """(path, qualified name) of a class of the project that is a base of ``klass`` by the name ``base``."""
-        scope = klass.qualname.rpartition(".")[0]
-        while True:
-            candidate = f"{scope}.{base}" if scope else base
-            if (path, candidate) in self.classes:
-                return path, candidate
-            if not scope:
-                break
-            scope = scope.rpartition(".")[0]
+        nested = self.nested_class(path, klass.qualname.rpartition(".")[0], base)
+        if nested is not None or (path, base) in self.classes:
+            return path, nested or base
         summary = self.files[path]
         module, name = self.follow(self.absolute(summary, base))
         if module and (self.modules[module].path, name) in self.classes:
@@ -230,6 +225,15 @@ class Index:
             module, name = self.follow_star(summary, star, base)
             if module and (self.modules[module].path, name) in self.classes:
                 return self.modules[module].path, name
+        return None
+
+    def nested_class(self, path: str, scope: str, name: str) -> str | None:
+        """The qualified name of the class that ``name`` means in ``scope``, a qualified name or ``""``, of a file: of
+        those that are defined in it or around it, but for the top level."""
+        while scope:
+            if (path, f"{scope}.{name}") in self.classes:
+                return f"{scope}.{name}"
+            scope = scope.rpartition(".")[0]
         return None
 
     def called_from(self, start: Iterable[str]) -> frozenset[str]:

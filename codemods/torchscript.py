@@ -161,11 +161,9 @@ class TorchScript:
         ``scope`` (a qualified name) of a file."""
         found: set[tuple[str, str]] = set()
         for name in names:
-            around = scope
-            while around and (summary.path, f"{around}.{name}") not in self._index.classes:
-                around = around.rpartition(".")[0]
-            if around:
-                found.add((summary.path, f"{around}.{name}"))
+            nested = self._index.nested_class(summary.path, scope, name)
+            if nested is not None:
+                found.add((summary.path, nested))
                 continue
             key = summary.path, name
             if key not in self._meant:
